@@ -15,7 +15,7 @@ TEMPLATES = frozenset(
     {
         *("chained", "chained_deep", "chained_hopper", "hopper", "hopper_pairs", "hopper_reduced"),
         *("kept", "loops", "map", "mma", "packed", "rows", "simt", "staged", "staged_loops"),
-        *("thin", "windows", "winograd"),
+        *("low_bit", "ragged", "thin", "windows", "winograd"),
     }
 )
 """The templates whose decisions were renamed; templates of others may use any names."""

@@ -16,7 +16,7 @@ LEAST_BYTES = 1 << 17
 ENOUGH_VECTORS, ENOUGH_CHAINS = 4, 8
 """Vectors that hide what finding an entry takes, and sums in flight that hide a multiply-add."""
 ROWS, ENTRIES = "rows", "entries"
-"""What workers share, by the decision ``share``: whole rows, or entries."""
+"""What workers share, by the decision ``parallel_over``: whole rows, or entries."""
 
 
 def registers(c: Any) -> Any:
@@ -75,8 +75,8 @@ def ragged_rules(template: RaggedTemplate) -> tuple[Rule, ...]:
         ),
         Rule(
             "split_rows",
-            ("share", "workers"),
-            lambda c: (c["share"] == ROWS) | ((c["workers"] > 1) & splittable),
+            ("parallel_over", "workers"),
+            lambda c: (c["parallel_over"] == ROWS) | ((c["workers"] > 1) & splittable),
             lambda c: (
                 f"{c['workers']} workers cannot share entries: "
                 + ("there is one worker" if splittable else "steps of a row need all of it")

@@ -89,12 +89,12 @@ class RaggedTemplate(Template):
             tuning=Tuning(
                 vectors=int(values["vectors"]),
                 unroll=int(values["unroll"]),
-                ahead=int(values["ahead"]),
+                ahead=int(values["prefetch"]),
                 lanes=self.lanes,
                 element=self.element.name,
             ),
             workers=int(values["workers"]),
-            splits=values["share"] == ENTRIES,
+            splits=values["parallel_over"] == ENTRIES,
             entry=self.entry(schedule),
         )
         return c_kernel(self.workload, prelude(self.functions, self.cpu, self.element.name), code)
@@ -110,7 +110,7 @@ class RaggedTemplate(Template):
         return (
             Decision("vectors", (1, 2, 3, 4, 6, 8, 12, 16) if by_lanes else (1,)),
             Decision("unroll", (1, 2, 4) if reduces else (1,)),
-            Decision("ahead", (0, 4, 8, 16, 32) if gathers else (0,)),
-            Decision("share", (ROWS, ENTRIES) if splits else (ROWS,)),
+            Decision("prefetch", (0, 4, 8, 16, 32) if gathers else (0,)),
+            Decision("parallel_over", (ROWS, ENTRIES) if splits else (ROWS,)),
             Decision("workers", tuple(range(1, threads + 1))),
         )

@@ -44,9 +44,9 @@ def ragged_quantities(template: RaggedTemplate, columns: Columns) -> dict[str, n
     left = _left(view) * element * view.entries
     finds = view.has_rows and not view.range.pointers
     starts = 8.0 * (view.rows + 1) * finds
-    split = c["share"] == ENTRIES
+    split = c["parallel_over"] == ENTRIES
     merged = 2.0 * workers * element * max(template.lane_extents, default=1) * split
-    asked = turns * np.where(c["ahead"] > 0, 1.0, 0.0) * ceil_div(element * lanes, LINE_BYTES)
+    asked = turns * np.where(c["prefetch"] > 0, 1.0, 0.0) * ceil_div(element * lanes, LINE_BYTES)
     main = gathered * np.where(stays_far(cpu, least), 0.0, 1.0)
     longest = template.longest_row
     uneven = np.where(split, 1.0, np.maximum(1.0, workers * longest / view.entries))

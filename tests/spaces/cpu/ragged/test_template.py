@@ -84,8 +84,8 @@ def test_graphs_of_every_kind(pointers, tmp_path):
 
 
 def _schedule(vectors: int, unroll: int, ahead: int, share: str, workers: int) -> Schedule:
-    values = {"vectors": vectors, "unroll": unroll, "ahead": ahead}
-    return Schedule("ragged", tuple({**values, "share": share, "workers": workers}.items()))
+    values = {"vectors": vectors, "unroll": unroll, "prefetch": ahead}
+    return Schedule("ragged", tuple({**values, "parallel_over": share, "workers": workers}.items()))
 
 
 def test_long_rows_are_added_up_in_blocks(tmp_path):
