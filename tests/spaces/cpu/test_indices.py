@@ -76,7 +76,7 @@ def outcomes(
 @pytest.mark.parametrize("name", [name for name in SERVED if name in (*PROGRAMS, *SORTED)])
 def test_of_an_index_beyond_its_limits_the_nearest_entry_is_read(name, tmp_path):
     w = made(name, "float32")
-    assert list(space_for(w, TARGET).templates) == [SERVED[name]]
+    assert SERVED[name] in space_for(w, TARGET).templates
     found = list(outcomes(w, beyond(w), tmp_path))
     assert found
     assert not any(found), found
