@@ -174,10 +174,11 @@ class Body:
             return str(value)
         text = value if isinstance(value, str) else value.text
         if self._is_checked:
-            for name in names_in(text):
-                if name not in self._known:
-                    raise NameError(f"{name} is not declared, in {text}")
-                self._unread.discard(name)
+            names = names_in(text)
+            if not names <= self._known:
+                missing = ", ".join(sorted(names - self._known))
+                raise NameError(f"{missing} is not declared, in {text}")
+            self._unread -= names
         return text
 
     def _check_new(self, *names: str) -> None:
