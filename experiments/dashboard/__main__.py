@@ -1,13 +1,13 @@
 """Measure by how much a dashboard that somebody looks at slows a run of 200 candidates a second.
 
-    python -m experiments.overheads.dashboard [--rounds 8] [--seconds 12] [--out FILE]
+    python -m experiments.dashboard [--rounds 8] [--seconds 12] [--out FILE]
 
 Each candidate costs two processes the same fixed work instead of compiling and timing, so that all
 cores are busy and about 200 candidates a second are recorded: whatever the dashboard takes is taken
 from the run. Each round has a run with and one without, in turns of both orders. A process asks the
 dashboard for its news each second and for the page whenever that is new, as the page's script does;
 what a browser takes to draw it is not counted. Chromium tells how long a result takes to the
-screen. Writes ``dashboard.json`` (four minutes).
+screen. Writes ``results.json`` (four minutes).
 """
 
 from __future__ import annotations
@@ -151,10 +151,10 @@ def seconds_to_screen(folder: str, times: int = 12) -> list[float]:
 
 def main() -> None:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.overheads.dashboard")
+    parser = argparse.ArgumentParser(prog="python -m experiments.dashboard")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=12.0)
-    parser.add_argument("--out", type=Path, default=HERE / "dashboard.json")
+    parser.add_argument("--out", type=Path, default=HERE / "results.json")
     options = parser.parse_args()
     rounds = []
     units = units_of(SECONDS_OF_WORK)

@@ -1,0 +1,1 @@
+"""Measure how much a dashboard takes from the run that it shows."""
