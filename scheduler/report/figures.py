@@ -13,6 +13,7 @@ from tilewright.measure.records.ranking import SEARCH
 from tilewright.measure.records.record import Record
 from tilewright.scheduler.cli.output import percent, seconds
 from tilewright.scheduler.cli.text import counted, plain
+from tilewright.scheduler.report.contributions import contributions
 from tilewright.scheduler.report.elements import short
 from tilewright.scheduler.report.figure import Axis, Figure, Kind, Picture, Series, series
 from tilewright.scheduler.report.levels import mapping
@@ -320,6 +321,7 @@ FIGURES: dict[str, Callable[[Material], Picture]] = {
     "roofline": roofline,
     "decisions": decisions,
     "parallel": parallel,
+    "model": contributions,
     "predicted": predicted,
     "failures": failures,
     "time": time,

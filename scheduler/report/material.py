@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.costmodel.dataset import group_examples, place
+from tilewright.costmodel.dataset import Group, group_examples, place
 from tilewright.costmodel.explaining.separation import Separation, separations
 from tilewright.costmodel.interfaces import Example
 from tilewright.costmodel.roofs.peaks import Peaks, peaks_for
@@ -206,20 +206,24 @@ class Material:
         return self._rows[schedule]
 
     @cached_property
-    def separations(self) -> list[Separation]:
-        """Say how each decision separates the fast from the slow; none without a space."""
+    def group(self) -> Group | None:
+        """The schedules of the search as a population with their latencies; None without a space,
+        or where none ran."""
         space = self.space
         if space is None:
-            return []
+            return None
         examples = [
             Example(self.workload, self.target, r.schedule, r.measurement.score)
             for r in self.searched
             if r.template_version in space.versions and not r.doubted
         ]
         groups, _ = group_examples(examples, lambda *_: space, lambda _, s: self.row(s))
-        if not groups or not np.isfinite(groups[0].latency).any():
-            return []
-        return separations(groups[0])
+        return groups[0] if groups and np.isfinite(groups[0].latency).any() else None
+
+    @cached_property
+    def separations(self) -> list[Separation]:
+        """Say how each decision separates the fast from the slow; none without a space."""
+        return [] if self.group is None else separations(self.group)
 
     @cached_property
     def seconds(self) -> float:

@@ -38,6 +38,8 @@ MOST_JOBS = 20  # the latest, of which a page has a table
 MOST_LAYERS = 50  # of a job, those that save most
 MOST_SECTIONS = 100
 """Workloads that a page has a section of; the overview has all."""
+MODEL, MOST_MODELS = "model", 10
+"""The figure that takes the fit of a model, and the most workloads of a page that has it."""
 EXAMPLES = 3  # failures of each kind whose text is shown
 NO_TEXT = "(no text)"
 MOST_TEXT = 4000  # characters of an error's text
@@ -75,7 +77,10 @@ def report_page(
         f"style-src {_digest(style)}; script-src {_digest(script)}"
         + ("" if live is None else "; connect-src 'self'")
     )
-    sections = [_section(place, each, db) for place, each in enumerate(materials[:MOST_SECTIONS])]
+    fits = live is None and len(materials) <= MOST_MODELS
+    sections = [
+        _section(place, each, db, fits) for place, each in enumerate(materials[:MOST_SECTIONS])
+    ]
     return template("report.html").render(
         policy=policy,
         style=trusted(style),
@@ -142,8 +147,9 @@ def _written(value: Estimate | None, write: Any) -> str:
     return estimated(value, write) if value.low < value.high else write(value.value)
 
 
-def _section(place: int, material: Material, db: str) -> dict[str, Any]:
-    figures = [make(material) for make in FIGURES.values()]
+def _section(place: int, material: Material, db: str, fits: bool) -> dict[str, Any]:
+    """Describe the section of a workload; with what a model learns of it, if one ``fits``."""
+    figures = [make(material) for name, make in FIGURES.items() if fits or name != MODEL]
     return {
         "anchor": f"w{place}",
         "name": plain(material.name),

@@ -29,7 +29,8 @@ def figure(
     database: Database | str | Path = Default.DATABASE,
 ) -> Picture:
     """Return the figure called ``name``: ``history``, ``seconds``, ``comparison``, ``roofline``,
-    ``decisions``, ``parallel``, ``predicted``, ``failures``, ``time``, ``quiet`` or ``mapping``.
+    ``decisions``, ``parallel``, ``model``, ``predicted``, ``failures``, ``time``, ``quiet`` or
+    ``mapping``.
 
     Example::
 
