@@ -67,8 +67,8 @@ FAULTS = (
     ),
     Fault(
         "a product of indices in 32 bits",
-        r"\(16000001L \* a0 \+ a1\)",
-        "(i64)(u32)(16000001u * (u32)a0 + (u32)a1)",
+        r"\(16000001L \* a0 \+ (\w+)\)",
+        r"(i64)(u32)(16000001u * (u32)a0 + (u32)\1)",
     ),
     Fault(
         "hidden elements times zero",

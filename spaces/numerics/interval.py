@@ -306,7 +306,7 @@ def _ends(interval: Interval) -> tuple[Any, Any]:
 
 def _is_known(each: Interval) -> Any:
     """Tell where an interval is one number, or NaN."""
-    return (each.low == each.high) | (_is_nan(each.low) & _is_nan(each.high))
+    return (each.low >= each.high) | (_is_nan(each.low) & _is_nan(each.high))
 
 
 def _is_nan(value: Any) -> Any:

@@ -84,6 +84,9 @@ def captured_parts(
     try:
         with _silence(), dynamo_config.patch(**known), mode, torch.set_grad_enabled(training):
             compiled(*given, **named)
+            if not graphs:  # torch compiles no such frame any more, once there were too many
+                torch._dynamo.reset()
+                compiled(*given, **named)
     except Exception as error:  # anything that the user's code, or a graph break, may raise
         raise failed(error) from error
     return graphs

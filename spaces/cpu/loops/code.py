@@ -9,45 +9,10 @@ from functools import cached_property
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import entry_function
-from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
-from tilewright.spaces.loops.nest import ElementAccess, NestCode
-from tilewright.spaces.loops.numbers import definitions, library_definitions
+from tilewright.spaces.cpu.loops.prelude import ACCESS, C_TYPES, HELPERS, LIBRARY
+from tilewright.spaces.loops.nest import NestCode
 from tilewright.spaces.loops.plan import Nest, Plan
 from tilewright.spaces.workloads.array import Array
-
-C_TYPES = {
-    **TABLE_TYPES,
-    "float64": "double",
-    "float32": "float",
-    "tfloat32": "float",
-    "float16": "unsigned short",
-    "bfloat16": "unsigned short",
-    "float8_e4m3fn": "unsigned char",
-    "float8_e5m2": "unsigned char",
-    "double": "double",
-    "i64": "i64",
-}
-"""C types of elements, by dtypes, and by the types of the workspace."""
-ACCESS = ElementAccess(
-    load=lambda kind, place: f"*({place})",
-    store=lambda kind, place, value: f"*({place}) = ({C_TYPES[kind]})({value});",
-    infinity="__builtin_inf()",
-)
-_FUNCTION = "static inline __attribute__((unused))"
-HELPERS = f"""\
-#ifndef TW_LOOPS
-#define TW_LOOPS
-typedef long i64;
-typedef unsigned long u64;
-{definitions(_FUNCTION, "__builtin_", ACCESS.infinity)}#endif
-"""
-"""C definitions that all kernels of a translation unit share: of the first, for whoever calls one
-as a part of another kernel has another prelude."""
-LIBRARY = {
-    name: f"#ifndef TW_LOOPS_{name}\n#define TW_LOOPS_{name}\n{text}#endif\n"
-    for name, text in library_definitions(_FUNCTION, "__builtin_").items()
-}
-"""The same of each function that C's library has, for kernels that call it."""
 
 
 @dataclass(frozen=True)

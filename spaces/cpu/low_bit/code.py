@@ -14,7 +14,7 @@ from functools import cached_property
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import FLOAT, PAGE, entry_function
-from tilewright.spaces.cpu.loops.code import ACCESS, C_TYPES
+from tilewright.spaces.cpu.loops.prelude import ACCESS, C_TYPES
 from tilewright.spaces.cpu.low_bit.decoding import Decoding, Lines
 from tilewright.spaces.cpu.low_bit.tile import CodedTile, Shared
 from tilewright.spaces.derivation.products.coded import CodedProduct

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.spaces.cpu.loops.code import C_TYPES, LIBRARY
+from tilewright.spaces.cpu.loops.prelude import C_TYPES, LIBRARY
 from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
 from tilewright.spaces.loops.plan import Plan
 from tilewright.spaces.low_bit.order import DEPTH

@@ -15,7 +15,7 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT, c_kernel
-from tilewright.spaces.cpu.loops.code import HELPERS
+from tilewright.spaces.cpu.loops.prelude import HELPERS
 from tilewright.spaces.cpu.low_bit.decoding import Decoding
 from tilewright.spaces.cpu.low_bit.served import why_no_codes
 from tilewright.spaces.cpu.low_bit.traffic import coded_quantities

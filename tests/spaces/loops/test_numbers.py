@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tilewright.spaces.cpu.compiler import find_compiler
-from tilewright.spaces.cpu.loops.code import HELPERS, LIBRARY
+from tilewright.spaces.cpu.loops.prelude import HELPERS, LIBRARY
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.functions import FUNCTIONS
 from tilewright.spaces.loops.numbers import FORMATS, written

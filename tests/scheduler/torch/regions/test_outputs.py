@@ -136,3 +136,12 @@ def test_batch_norm_trains_as_torch_does() -> None:
         if make is compiled:
             assert [graph.by for graph in explain(run).graphs] == ["tilewright"] * 2
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
+
+
+def test_modules_are_captured_where_torch_has_given_up_compiling_them() -> None:
+    """After too many compilations torch runs such frames as they are."""
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(recompile_limit=1):
+        for size in (3, 4, 5):
+            torch.compile(nn.LayerNorm(size), backend="eager", dynamic=False)(torch.ones(2, size))
+    assert len(captured(nn.LayerNorm(48), (torch.ones(6, 48),), TARGET)) == 1

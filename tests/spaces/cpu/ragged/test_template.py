@@ -25,6 +25,7 @@ from tests.spaces.language.ragged_programs import (
     inputs_of,
     text_of,
 )
+from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.ragged.template import RaggedTemplate
 from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
 from tilewright.spaces.operators import workload
@@ -75,7 +76,10 @@ def test_graphs_of_every_kind(pointers, tmp_path):
     target = machine(threads=30, cores=30)
     choices = [("rows", 1, 1), ("rows", 3, 4), ("entries", 3, 2), ("entries", 30, 1)]
     space = space_of(w, target)
-    kernels = [space.lower(_schedule(2, u, 4, share, workers)) for share, workers, u in choices]
+    vectors = ceil_div(20, target.lanes(4))
+    kernels = [
+        space.lower(_schedule(vectors, u, 4, share, workers)) for share, workers, u in choices
+    ]
     library = compile_kernels(kernels, target, tmp_path)
     for rows in graphs(12, 40).values():
         inputs = inputs_of(w.program, rows)
