@@ -71,12 +71,12 @@ def test_scores_of_entries_agree_with_the_reference(name, tmp_path):
 @pytest.mark.parametrize("pointers", [False, True])
 def test_graphs_of_every_kind(pointers, tmp_path):
     """With rows shared by one worker, and split between more workers than there are rows."""
-    w = ragged("mean", pointers, rows=12, entries=40, c=20)
+    w = ragged("mean", pointers, rows=12, entries=40, c=12)
     assert isinstance(w, Computation)
     target = machine(threads=30, cores=30)
     choices = [("rows", 1, 1), ("rows", 3, 4), ("entries", 3, 2), ("entries", 30, 1)]
     space = space_of(w, target)
-    vectors = ceil_div(20, target.lanes(4))
+    vectors = ceil_div(12, target.lanes(4))
     kernels = [
         space.lower(_schedule(vectors, u, 4, share, workers)) for share, workers, u in choices
     ]
@@ -172,7 +172,7 @@ BUGS = {
 
 
 def test_every_planted_bug_is_found(tmp_path):
-    w = ragged("sparse times dense", True, rows=6, entries=40, c=20)
+    w = ragged("sparse times dense", True, rows=6, entries=40, c=12)
     assert isinstance(w, Computation)
     target = machine(threads=3, cores=3, vector_bytes=64)
     target = dataclasses.replace(target, isa="generic", bf16_dot=False, flags=("-O0",))
