@@ -172,7 +172,7 @@ BUGS = {
 
 
 def test_every_planted_bug_is_found(tmp_path):
-    w = ragged("sparse times dense", True, rows=6, entries=40, c=12)
+    w = ragged("sparse times dense", True, rows=6, entries=40, c=20)
     assert isinstance(w, Computation)
     target = machine(threads=3, cores=3, vector_bytes=64)
     target = dataclasses.replace(target, isa="generic", bf16_dot=False, flags=("-O0",))
