@@ -166,7 +166,7 @@ class ChainedCode:
     def _function(
         self, name: str, items_each: int, first: Sequence[str], body: Sequence[str]
     ) -> list[str]:
-        """What workers do, each with its share of the items, so many of each product."""
+        """The C function in which each worker does its share of the items, so many of a product."""
         head, begin, end = self._share(items_each)
         return [
             f"static void {name}(void *context, int worker) {{",

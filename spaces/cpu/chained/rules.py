@@ -1,4 +1,4 @@
-"""What rules out a schedule of a chained kernel, and the sentence that says so."""
+"""The rules of chained kernels, each with the sentence that says why it rules a schedule out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.chained.blocks import DOTS, STEPS
 from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.cpu.tiles.decisions import whole_tile_rules
 from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
@@ -25,35 +26,12 @@ def chained_rules(template: ChainedTemplate) -> tuple[Rule, ...]:
     return (*_tile_rules(template), *_size_rules(template), *_worker_rules(template))
 
 
-def _register_rules(template: ChainedTemplate, tile: str) -> list[Rule]:
-    """Of the tile of scores, or that of sums: ``score`` or ``value``."""
-    registers = template.cpu.vector_registers
-    rows, vectors = f"{tile}_rows", f"{tile}_vectors"
-    return [
-        Rule(
-            f"{tile}_registers",
-            (rows, vectors),
-            lambda c: c[rows] * c[vectors] + c[vectors] + 1 <= registers,
-            lambda c: (
-                f"a tile of {c[rows]} rows and {c[vectors]} vectors takes "
-                f"{c[rows] * c[vectors] + c[vectors] + 1} vector registers; there are {registers}"
-            ),
-        ),
-        Rule(
-            f"{tile}_share",
-            ("rows", rows),
-            lambda c: c["rows"] % c[rows] == 0,
-            lambda c: f"{c['rows']} rows of a block are no multiple of {c[rows]} of a tile",
-        ),
-    ]
-
-
 def _tile_rules(template: ChainedTemplate) -> list[Rule]:
     lanes = template.lanes
     width = ceil_div(template.chained.width.extent, lanes)
     return [
-        *_register_rules(template, "score"),
-        *_register_rules(template, "value"),
+        *whole_tile_rules("score", template.cpu),
+        *whole_tile_rules("value", template.cpu),
         Rule(
             "value_width",
             ("value_vectors",),

@@ -38,6 +38,7 @@ from tilewright.spaces.cpu.chained.served import why_not_chained
 from tilewright.spaces.cpu.chained.traffic import chained_quantities
 from tilewright.spaces.cpu.ragged.served import why_not_ragged
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.tiles.decisions import TILE_VECTORS, WHOLE_TILE_ROWS
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.derivation.chained.scaling import with_scaled_scores
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
@@ -56,8 +57,6 @@ from tilewright.spaces.workloads.workload import Workload
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.chained.code import ChainedCode
 
-TILE_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)
-TILE_VECTORS = (1, 2, 3, 4)
 MOST_ROWS = 384
 """Rows of a block: more than pay for what comes to the caches once for each block."""
 MOST_SPLITS = 4
@@ -159,9 +158,9 @@ class ChainedTemplate(CorrectedTemplate):
             Decision("keys", multiples(self.chained.key.extent, (4, 6), 1024, self.lanes)),
             Decision("key_layout", tuple(self._forms_of_keys())),
             Decision("value_layout", tuple(self._forms_of_matrices())),
-            Decision("score_rows", TILE_ROWS),
+            Decision("score_rows", WHOLE_TILE_ROWS),
             Decision("score_vectors", TILE_VECTORS),
-            Decision("value_rows", TILE_ROWS),
+            Decision("value_rows", WHOLE_TILE_ROWS),
             Decision("value_vectors", VALUE_VECTORS),
             Decision("unroll", (1, 2, 4)),
             Decision("workers", self.cpu.even_workers),

@@ -67,7 +67,7 @@ class Decoding:
 
     @property
     def raised_by(self) -> float:
-        """What raised values are larger by than those of the codes."""
+        """The number by which raised values are larger than those of the codes."""
         return RAISED + self._sign
 
     @property

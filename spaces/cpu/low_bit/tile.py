@@ -18,10 +18,12 @@ CACHE_LINE = 64
 
 @dataclass(frozen=True)
 class Shared:
-    """What neighbours of a group share: ``zero`` and ``scale`` are C expressions of the variables
-    ``column`` and ``depth``, None where there is none. ``group`` is how many neighbours there are,
-    None where all of the depth is one group. An ``early`` scale multiplies each value, a late one
-    the sum of a group."""
+    """Zero points and scales that neighbours of a group share.
+
+    ``zero`` and ``scale`` are C expressions of the variables ``column`` and ``depth``, None where
+    there is none. ``group`` is how many neighbours there are, None where all of the depth is one
+    group. An ``early`` scale multiplies each value, a late one the sum of a group.
+    """
 
     zero: str | None
     scale: str | None

@@ -37,7 +37,7 @@ class Blocks:
 
     @classmethod
     def of(cls, pairwise: Pairwise, lanes: int, values: Mapping[str, Any]) -> Blocks:
-        """Those of a schedule's decisions, or of columns of many."""
+        """Return the sizes by a schedule's decisions, or by columns of many."""
         return cls(pairwise, lanes, *(values[name] for name in NAMES))
 
     @property

@@ -277,12 +277,18 @@ class PairwiseCode:
             return []
         access = self._access.at_key("key") if of_key else self._access
         lines = [line for n, scalar in found for line in self._scalar(access, n, scalar)]
-        if of_key:
-            body = ["const long key = tile + r;", *lines]
-            return ["for (long r = 0; r < count; r++) {", *indented(body), "}"]
+        return self._keys_of_tile(lines) if of_key else self._all_rows(lines)
+
+    def _keys_of_tile(self, body: Sequence[str]) -> list[str]:
+        """A loop over the keys of a tile, which are numbered ``r``."""
+        inner = ["const long key = tile + r;", *body]
+        return ["for (long r = 0; r < count; r++) {", *indented(inner), "}"]
+
+    def _all_rows(self, body: Sequence[str]) -> list[str]:
+        """A loop over all rows of a product, with the parts of each."""
         parts = split("r", self.pairwise.rows, self._names)
         head = f"for (long r = 0; r < {self.pairwise.row_count}; r++) {{"
-        return [head, *indented([*parts, *lines]), "}"]
+        return [head, *indented([*parts, *body]), "}"]
 
     def _scalar(self, access: Access[Pairwise], n: int, scalar: Scalar) -> list[str]:
         lines: list[str] = []
@@ -398,17 +404,12 @@ class PairwiseCode:
     # -- outputs -----------------------------------------------------------------------------------
 
     def _stored_keys(self) -> list[str]:
-        access = self._access.at_key("key")
-        lines = self._stored(access, of_key=True)
-        body = ["const long key = tile + r;", *lines]
-        loop = ["for (long r = 0; r < count; r++) {", *indented(body), "}"]
-        return loop if lines else []
+        lines = self._stored(self._access.at_key("key"), of_key=True)
+        return self._keys_of_tile(lines) if lines else []
 
     def _stored_rows(self) -> list[str]:
         lines = self._stored(self._access, of_key=False)
-        parts = split("r", self.pairwise.rows, self._names)
-        head = f"for (long r = 0; r < {self.pairwise.row_count}; r++) {{"
-        return [head, *indented([*parts, *lines]), "}"] if lines else []
+        return self._all_rows(lines) if lines else []
 
     def _stored(self, access: Access[Pairwise], of_key: bool) -> list[str]:
         """The lines that store row ``r`` of each sum of rows, or of keys."""

@@ -1,4 +1,4 @@
-"""What rules out a schedule of a pairwise kernel, and the sentence that says so."""
+"""The rules of pairwise kernels, each with the sentence that says why it rules a schedule out."""
 
 from __future__ import annotations
 
@@ -7,51 +7,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.chained.rules import SHARE
 from tilewright.spaces.cpu.pairwise.blocks import NAMES
 from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.cpu.tiles.decisions import whole_tile_rules
 from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.pairwise.template import PairwiseTemplate
 
-SHARE = 0.8
-"""Of L2, what a block and a tile may take, so that rows pass by them."""
-
 
 def pairwise_rules(template: PairwiseTemplate) -> tuple[Rule, ...]:
     """All rules of the template."""
     return (
-        _registers(template, "score"),
-        _registers(template, "sum"),
-        _whole_tiles("score"),
-        _whole_tiles("sum"),
+        *whole_tile_rules("score", template.cpu),
+        *whole_tile_rules("sum", template.cpu),
         *_size_rules(template),
         *_worker_rules(template),
-    )
-
-
-def _registers(template: PairwiseTemplate, tile: str) -> Rule:
-    """Keep the tile of scores, or that of sums, in registers."""
-    registers = template.cpu.vector_registers
-    rows, vectors = f"{tile}_rows", f"{tile}_vectors"
-    return Rule(
-        f"{tile}_registers",
-        (rows, vectors),
-        lambda c: c[rows] * c[vectors] + c[vectors] + 1 <= registers,
-        lambda c: (
-            f"a tile of {c[rows]} rows and {c[vectors]} vectors takes "
-            f"{c[rows] * c[vectors] + c[vectors] + 1} vector registers; there are {registers}"
-        ),
-    )
-
-
-def _whole_tiles(tile: str) -> Rule:
-    name = f"{tile}_rows"
-    return Rule(
-        f"{tile}_share",
-        ("rows", name),
-        lambda c: c["rows"] % c[name] == 0,
-        lambda c: f"{c['rows']} rows of a block are no multiple of {c[name]} of a tile",
     )
 
 
@@ -92,7 +64,7 @@ def _size_rules(template: PairwiseTemplate) -> list[Rule]:
 
 
 def _least(template: PairwiseTemplate, c: Any) -> Any:
-    """Whether a block and a tile are the smallest ones, which always may be."""
+    """Tell whether a block and a tile are the smallest ones, which always may be."""
     first = {decision.name: decision.values[0] for decision in template.decisions}
     return np.equal(c["rows"], first["rows"]) & np.equal(c["keys"], first["keys"])
 

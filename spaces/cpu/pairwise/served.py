@@ -1,4 +1,4 @@
-"""Which programs have pairwise kernels on a CPU, and why others have none."""
+"""Programs that have pairwise kernels on a CPU, and reasons why others have none."""
 
 from __future__ import annotations
 

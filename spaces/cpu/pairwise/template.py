@@ -26,6 +26,7 @@ from tilewright.spaces.cpu.pairwise.rules import pairwise_rules
 from tilewright.spaces.cpu.pairwise.served import why_not_pairwise
 from tilewright.spaces.cpu.pairwise.traffic import pairwise_quantities
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.tiles.decisions import TILE_VECTORS, WHOLE_TILE_ROWS
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.derivation.chained.visited_tiles import VisitedTiles
 from tilewright.spaces.derivation.pairwise.view import Pairwise, pairwise_of
@@ -37,7 +38,6 @@ from tilewright.spaces.template import Columns, Decision, Template
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
-TILE_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)
 MOST_ROWS = 384
 """Rows of a block: as many as pay for the copies of a tile's keys."""
 MOST_KEYS = 512
@@ -101,9 +101,9 @@ class PairwiseTemplate(Template):
         return (
             Decision("rows", multiples(found.row_count, (1, 2, 3), MOST_ROWS)),
             Decision("keys", multiples(found.key.extent, (1, 3), MOST_KEYS, self.lanes)),
-            Decision("score_rows", TILE_ROWS),
-            Decision("score_vectors", (1, 2, 3, 4)),
-            Decision("sum_rows", TILE_ROWS),
+            Decision("score_rows", WHOLE_TILE_ROWS),
+            Decision("score_vectors", TILE_VECTORS),
+            Decision("sum_rows", WHOLE_TILE_ROWS),
             Decision("sum_vectors", tuple(n // self.lanes for n in vectors)),
             Decision("workers", self.cpu.even_workers),
         )

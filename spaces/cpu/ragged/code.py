@@ -58,7 +58,7 @@ class RaggedCode:
 
     @property
     def _finds_starts(self) -> bool:
-        """Whether the kernel finds where rows begin."""
+        """Tell whether the kernel finds where rows begin."""
         return self.view.has_rows and not self.view.range.pointers
 
     @property

@@ -173,9 +173,12 @@ class RowCode:
             return self._in_loops(step.kept, self._within_entries(step))
         return self._in_loops(step.outer, self._blocks(step.lane, self._lane_block(step)))
 
-    def _left(self, step: Step, value: str, used: int | None = None) -> list[str]:
-        """The line that leaves the value of a step at the variables of axes."""
-        own = self._own_place(step)
+    def _left(
+        self, step: Step, value: str, used: int | str | None = None, vector: int = 0
+    ) -> list[str]:
+        """The line that leaves a vector of a step's values at the variables of axes; if not a whole
+        one, the lanes that are ``used``."""
+        own = self._own_place(step) + vector * self.tuning.lanes
         where = f"{self.left[step.name]} + {own.text}"
         element = self.tuning.element
         if used is None:
@@ -320,7 +323,7 @@ class RowCode:
         return [test, *indented([*places.lines, *asked]), "}"]
 
     def _direct(self, step: Step, vectors: int, most: int) -> list[str]:
-        """What follows from vectors of results: what later steps read, and outputs."""
+        """The lines that follow from vectors of results: for what later steps read, and outputs."""
         lines: list[str] = []
         places = self._places("p")
         loaded: dict[str, str] = {}
@@ -328,12 +331,7 @@ class RowCode:
             used = most if number == vectors - 1 and most < self.tuning.lanes else None
             state = f"s0_{number}"
             if step.name in self.view.kept_steps:
-                place = self._own_place(step) + number * self.tuning.lanes
-                where = f"{self.left[step.name]} + {place.text}"
-                lines.append(
-                    f"tw_store_most_{self.tuning.element}({where}, {state}, "
-                    f"{used or self.tuning.lanes});"
-                )
+                lines += self._left(step, state, used or self.tuning.lanes, number)
             for output in self._after(step):
                 if self.view.is_direct(output):
                     own = {step.name: state}
@@ -402,7 +400,7 @@ class RowCode:
             scope = self._scope(self.view.range.entry, 0, used, places, terms, {})
             if step.reducer is None:
                 value = scope.text(step.body)
-                return [*places.lines, *terms, *self._left_some(step, value, used)]
+                return [*places.lines, *terms, *self._left(step, value, used)]
             value = self._joined(step, "s", scope, used)
             return [*places.lines, *terms, f"s = {value};"]
 
@@ -433,12 +431,6 @@ class RowCode:
             *places.lines,
             *ends,
         ]
-
-    def _left_some(self, step: Step, value: str, used: str | None) -> list[str]:
-        where = f"{self.left[step.name]} + {self._own_place(step).text}"
-        if used is None:
-            return [f"tw_store_{self.tuning.element}({where}, {value});"]
-        return [f"tw_store_most_{self.tuning.element}({where}, {value}, {used});"]
 
     # -- places ------------------------------------------------------------------------------------
 

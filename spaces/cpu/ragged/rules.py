@@ -1,4 +1,4 @@
-"""What rules out a schedule over ranges, and the sentence that says so."""
+"""The rules of kernels over ranges, each with the sentence that says why it excludes a schedule."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.cpu.tiles.decisions import registers
 from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
@@ -16,23 +17,23 @@ LEAST_BYTES = 1 << 17
 ENOUGH_VECTORS, ENOUGH_CHAINS = 4, 8
 """Vectors that hide what finding an entry takes, and sums in flight that hide a multiply-add."""
 ROWS, ENTRIES = "rows", "entries"
-"""What workers share, by the decision ``parallel_over``: whole rows, or entries."""
-
-
-def registers(c: Any) -> Any:
-    """Vector registers of one turn: accumulators, what is read of an entry, and a factor."""
-    return c["vectors"] * c["unroll"] + c["vectors"] + 1
+"""The decision ``parallel_over``: workers share whole rows, or entries."""
 
 
 def ragged_rules(template: RaggedTemplate) -> tuple[Rule, ...]:
     """All rules of the template."""
+    return (*_vector_rules(template), *_worker_rules(template))
+
+
+def _vector_rules(template: RaggedTemplate) -> list[Rule]:
     cpu, lanes = template.cpu, template.lanes
     most = max((ceil_div(extent, lanes) for extent in template.lane_extents), default=1)
-    work = template.workload.least_bytes
-    least = cpu.threads if work >= cpu.threads * LEAST_BYTES else 1
-    splittable = template.view.splittable is not None
-    entries = template.view.entries
-    return (
+
+    def used(c: Any) -> Any:
+        """Vector registers of one turn: accumulators, what is read of an entry, and a factor."""
+        return registers(c["unroll"], c["vectors"])
+
+    return [
         Rule(
             "vector_count",
             ("vectors",),
@@ -60,13 +61,21 @@ def ragged_rules(template: RaggedTemplate) -> tuple[Rule, ...]:
         Rule(
             "registers",
             ("vectors", "unroll"),
-            lambda c: registers(c) <= cpu.vector_registers,
+            lambda c: used(c) <= cpu.vector_registers,
             lambda c: (
-                f"{c['unroll']} entries of {c['vectors']} vectors take {registers(c)} registers; "
+                f"{c['unroll']} entries of {c['vectors']} vectors take {used(c)} registers; "
                 f"there are {cpu.vector_registers}"
             ),
         ),
-        idle_threads(cpu.threads, least),
+    ]
+
+
+def _worker_rules(template: RaggedTemplate) -> list[Rule]:
+    threads, entries = template.cpu.threads, template.view.entries
+    least = threads if template.workload.least_bytes >= threads * LEAST_BYTES else 1
+    splittable = template.view.splittable is not None
+    return [
+        idle_threads(threads, least),
         Rule(
             "idle_workers",
             ("workers",),
@@ -82,4 +91,4 @@ def ragged_rules(template: RaggedTemplate) -> tuple[Rule, ...]:
                 + ("there is one worker" if splittable else "steps of a row need all of it")
             ),
         ),
-    )
+    ]

@@ -13,7 +13,8 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.abi import LINE_BYTES
-from tilewright.spaces.cpu.ragged.rules import ENTRIES, registers
+from tilewright.spaces.cpu.ragged.rules import ENTRIES
+from tilewright.spaces.cpu.tiles.decisions import registers
 from tilewright.spaces.cpu.traffic import footprints, shares, stays_far
 from tilewright.spaces.derivation.ragged.view import RaggedView, Step
 from tilewright.spaces.derivation.work import work
@@ -50,7 +51,7 @@ def ragged_quantities(template: RaggedTemplate, columns: Columns) -> dict[str, n
     main = gathered * np.where(stays_far(cpu, least), 0.0, 1.0)
     longest = template.longest_row
     uneven = np.where(split, 1.0, np.maximum(1.0, workers * longest / view.entries))
-    used = registers(c)
+    used = registers(c["unroll"], c["vectors"])
     quantities: dict[str, Any] = {
         "flops": useful * all_lanes / useful_lanes,
         "useful_flops": useful,

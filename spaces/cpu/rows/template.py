@@ -84,8 +84,8 @@ class RowsTemplate(Template):
 
     @property
     def lane_axes(self) -> tuple[str, ...]:
-        """What lanes may be: several rows, too, where there are any, none is read by a table, and
-        none is added to others."""
+        """The values of ``lanes``: several rows, too, where there are any, none is read by a table,
+        and none is added to others."""
         rows = self.rows
         across = rows.rows[-1].extent > 1 and not rows.gathers and not rows.sums
         return (COLUMNS, ROWS) if across else (COLUMNS,)

@@ -6,9 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.template import Rule
 
 TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28)
 TILE_VECTORS = (1, 2, 3, 4)
+WHOLE_TILE_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)
+"""Rows of tiles that blocks of rows are made of; :func:`whole_tile_rules` says which may be."""
 MANY_REGISTERS = 32
 """Registers from which a tile has work enough in one step that much unrolling gains nothing."""
 
@@ -21,3 +24,27 @@ def unrolls(cpu: CpuTarget) -> tuple[int, ...]:
 def registers(rows: Any, vectors: Any) -> Any:
     """Vector registers a tile takes: accumulators, a row of the right operand, a broadcast."""
     return rows * vectors + vectors + 1
+
+
+def whole_tile_rules(tile: str, cpu: CpuTarget) -> list[Rule]:
+    """Keep a tile in registers, and blocks of ``rows`` whole numbers of tiles: the tile that the
+    decisions ``TILE_rows`` and ``TILE_vectors`` are about."""
+    rows, vectors = f"{tile}_rows", f"{tile}_vectors"
+    return [
+        Rule(
+            f"{tile}_registers",
+            (rows, vectors),
+            lambda c: registers(c[rows], c[vectors]) <= cpu.vector_registers,
+            lambda c: (
+                f"a tile of {c[rows]} rows and {c[vectors]} vectors takes "
+                f"{registers(c[rows], c[vectors])} vector registers; "
+                f"there are {cpu.vector_registers}"
+            ),
+        ),
+        Rule(
+            f"{tile}_share",
+            ("rows", rows),
+            lambda c: c["rows"] % c[rows] == 0,
+            lambda c: f"{c['rows']} rows of a block are no multiple of {c[rows]} of a tile",
+        ),
+    ]
