@@ -19,6 +19,7 @@ from tilewright.scheduler.extras import extra
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.low_bit.layouts import codes_in, zeros_in
 from tilewright.spaces.low_bit.packing import pack_codes
+from tilewright.spaces.validation.files import make_folder
 
 CONFIG, INDEX = "config.json", "model.safetensors.index.json"
 METHODS = ("gptq", "awq")
@@ -59,7 +60,7 @@ def pack_checkpoint(model: Path, out: Path) -> Iterator[PackedLayer]:
         raise InputError(f"{shown(str(out))} is there and not empty; allowed: a new folder")
     extra("torch", "models", "packing a checkpoint")
     extra("safetensors", "models", "packing a checkpoint")
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     index, size = dict[str, str](), 0
     for file in files:
         size += yield from _packed_file(file, out / file.name, how, index)

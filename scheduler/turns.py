@@ -10,6 +10,9 @@ import random
 import time
 from collections.abc import Callable, Sequence
 
+GAIN = 1.02
+"""The factor by which a kernel must be faster than torch to take its place, and torch to keep it:
+more than such a comparison may err."""
 MOST_BYTES = 1 << 29
 """Memory of the arrays that calls take in turns, at most."""
 MOST_SETS = 1000

@@ -13,12 +13,10 @@ import os
 import shutil
 import stat
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
-import platformdirs
-
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.validation.user_cache import user_cache
 
 ELSEWHERE = "XDG_CACHE_HOME names another"
 FOLDER_MODE = 0o775  # less what the umask takes: never for everybody to write
@@ -30,7 +28,7 @@ def cache_directory(kind: str) -> Path:
 
     Raises :class:`InputError` if that is not possible, or if it is nobody's to trust.
     """
-    root = _root()
+    root = user_cache()
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         for path in (root, root / kind):
@@ -41,16 +39,6 @@ def cache_directory(kind: str) -> Path:
             f"cannot use the cache folder {root / kind}: {error.strerror}; {ELSEWHERE}"
         ) from None
     return root / kind
-
-
-def _root() -> Path:
-    """Say where all kinds have their folders; :class:`InputError` for a user without a home."""
-    root = None
-    with suppress(RuntimeError):  # older versions of platformdirs leave ``~`` as it is
-        root = platformdirs.user_cache_path("tilewright")
-    if root is None or not root.is_absolute():
-        raise InputError("there is no home folder for a cache; XDG_CACHE_HOME names a folder")
-    return root
 
 
 def _check_trusted(path: Path) -> None:

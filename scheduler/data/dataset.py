@@ -12,9 +12,8 @@ from tilewright.scheduler.data.export import LIBRARIES
 from tilewright.scheduler.data.formats import check_parquet, write_parquet
 from tilewright.scheduler.data.selection import EVERYTHING, Selection
 from tilewright.scheduler.data.table import PARTS, Table
-from tilewright.scheduler.data.tuners import make_folder
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.validation.files import check_place, output_file
+from tilewright.spaces.validation.files import check_place, make_folder, output_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

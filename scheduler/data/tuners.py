@@ -17,7 +17,7 @@ from tilewright.measure.records.ranking import SEARCH
 from tilewright.scheduler.data.selection import EVERYTHING, Selection
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.schedule import Schedule
-from tilewright.spaces.validation.files import output_file
+from tilewright.spaces.validation.files import make_folder, output_file
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
@@ -168,16 +168,6 @@ def export_kernels(
         with output_file(place, "an export") as file:
             file.write(json.dumps(FILES[format](kernel), indent=1).encode())
     return len(found), sum(len(kernel.measurements) for kernel in found)
-
-
-def make_folder(path: Path) -> None:
-    """Make a folder unless it is there; :class:`InputError` where there can be none."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise InputError(f"{str(path)!r} is no folder; allowed: a new folder or one") from None
-    except OSError as error:
-        raise InputError(f"cannot make the folder {path}: {error.strerror}") from None
 
 
 _COMPILATION = (ErrorKind.COMPILE, ErrorKind.COMPILE_TIMEOUT)

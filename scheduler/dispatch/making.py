@@ -28,6 +28,7 @@ from tilewright.scheduler.dispatch.serving import Times, choices, extra_for, ser
 from tilewright.scheduler.dispatch.table import MOST_KERNELS, Row, Table, TableKernel
 from tilewright.scheduler.dispatch.timing import time_from_memory
 from tilewright.scheduler.opening import opened
+from tilewright.scheduler.turns import GAIN
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.settings import Default
@@ -43,8 +44,6 @@ KERNELS = 6
 FURTHER = 2
 """Searches beyond one for each kernel, for sizes that turn out better once others are measured."""
 SECONDS_EACH = 60.0
-GAIN = 1.02
-"""The factor by which torch must be faster than kernels to take a size, as in a competition."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from tilewright.scheduler.cli.output import times
 from tilewright.scheduler.cli.text import counted
 from tilewright.scheduler.report.figure import Axis, Figure, Kind, Series, series
 from tilewright.scheduler.suites.suite import section_weights
+from tilewright.scheduler.turns import GAIN
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.checks import positive
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from tilewright.scheduler.report.material import Material
 
 MOST_SERIES = 6  # jobs that a figure tells apart
-WORTH = 1.02
-"""The factor by which a kernel must be faster than torch to replace it."""
-
 
 _Seconds = Callable[["Layer"], float | None]
 
@@ -111,7 +109,7 @@ class Layer:
             if library is None:
                 return template, "no library was timed beside it"
             return template, f"it is {times(library.value)} as fast as NumPy"
-        if over < WORTH:
+        if over < GAIN:
             return "torch", f"the kernel has {times(over)} of its speed"
         return template, f"it is {times(over)} as fast as torch"
 

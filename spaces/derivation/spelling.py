@@ -14,6 +14,8 @@ from tilewright.spaces.derivation.rewriting import REPLACED
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import (
+    MIRRORED,
+    OPPOSITE,
     AxisValue,
     Binary,
     Comparison,
@@ -23,10 +25,8 @@ from tilewright.spaces.language.tree import (
     Select,
 )
 
-OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
-"""The comparison that holds where another one does not, among whole numbers."""
-TURNED = {">": "<", ">=": "<="}
-"""The same comparison of the sides exchanged."""
+GREATER = (">", ">=")
+"""The comparisons that are written with their sides exchanged."""
 FIRST = ("<", "==")
 """The comparisons of which a selection is written, if no value decides it."""
 
@@ -129,6 +129,6 @@ def _opposite(condition: Comparison) -> Comparison:
 
 def _turned(condition: Comparison) -> Comparison:
     """Return a comparison that is none of greater numbers."""
-    if condition.operator not in TURNED:
+    if condition.operator not in GREATER:
         return condition
-    return Comparison(TURNED[condition.operator], condition.right, condition.left)
+    return Comparison(MIRRORED[condition.operator], condition.right, condition.left)

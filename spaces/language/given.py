@@ -8,14 +8,14 @@ there only if they still have it.
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.validation.files import whole_file
+from tilewright.spaces.validation.user_cache import user_cache
 
 DIGITS = 16
 """Hexadecimal digits of a table's digest; its name has an ``x`` before them."""
@@ -35,9 +35,8 @@ def keep(entries: np.ndarray) -> str:
     place = _folder() / f"{name}.npy"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as stream:
-            np.save(stream, np.ascontiguousarray(entries, np.int64), allow_pickle=False)
-        os.replace(stream.name, place)
+        with whole_file(place) as file:
+            np.save(file, np.ascontiguousarray(entries, np.int64), allow_pickle=False)
     except OSError as error:
         raise InputError(f"cannot keep a table in {place.parent}: {error.strerror}") from None
     return name
@@ -80,6 +79,4 @@ def read_table(file: Path) -> np.ndarray:
 
 
 def _folder() -> Path:
-    import platformdirs
-
-    return platformdirs.user_cache_path("tilewright") / "tables"
+    return user_cache() / "tables"

@@ -17,11 +17,18 @@ import numpy as np
 
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage
-from tilewright.spaces.language.tree import AxisValue, Binary, Comparison, Expression, Number, Read
+from tilewright.spaces.language.tree import (
+    MIRRORED,
+    AxisValue,
+    Binary,
+    Comparison,
+    Expression,
+    Number,
+    Read,
+)
 
 ENTRIES = "."
 """The name of the dimension along which the entries of all rows lie, one row after the other."""
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
 
 
 @dataclass(frozen=True)
@@ -116,9 +123,7 @@ class _Place:
 
 def _place(program: Program, condition: Comparison, entry: str) -> _Place | None:
     operator, left, right = condition.operator, condition.left, condition.right
-    if operator not in _TURNED:
-        return None
-    both = ((operator, left, right), (_TURNED[operator], right, left))
+    both = ((operator, left, right), (MIRRORED[operator], right, left))
     for way, one, other in both:
         match way, one, other:
             case "==", Read(table, (AxisValue(at),), None), AxisValue(row) if at == entry != row:

@@ -198,6 +198,12 @@ class Binary(_Pair):
         return meaning.binary(self.operator, *parts)
 
 
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+"""The comparison that holds where another one does not, unless a side is NaN."""
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+"""The same comparison with its sides exchanged."""
+
+
 class Comparison(_Pair):
     """``left operator right``, of ``< <= > >= == !=``: the condition of a selection or program."""
 

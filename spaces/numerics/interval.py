@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.language.functions import FUNCTIONS
 from tilewright.spaces.language.meaning import Operations
+from tilewright.spaces.language.tree import OPPOSITE
 from tilewright.spaces.numerics import singular
 from tilewright.spaces.numerics.numbers import Numbers
 
@@ -150,7 +151,7 @@ class Rules(Operations[Interval]):
         """Conditions: from whether it holds whatever values there are to whether it may hold. None
         but ``!=`` holds of a NaN."""
         certain = _CERTAIN[operator](left, right)
-        perhaps = ~_CERTAIN[_OPPOSITE[operator]](left, right)
+        perhaps = ~_CERTAIN[OPPOSITE[operator]](left, right)
         unordered = _is_nan(left.low) | _is_nan(right.low)
         if operator == "!=":
             certain = certain | unordered
@@ -291,7 +292,6 @@ _CERTAIN: Mapping[str, Callable[[Interval, Interval], Any]] = {
     "!=": lambda a, b: (a.high < b.low) | (b.high < a.low),
 }
 """Functions that tell whether a comparison holds for all values of two intervals."""
-_OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
 
 
 def nowhere(numbers: Numbers) -> Any:

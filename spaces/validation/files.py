@@ -54,6 +54,16 @@ def output_file(path: Path, what: str) -> Iterator[IO[bytes]]:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder unless it is there; :class:`InputError` where there can be none."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(f"{str(path)!r} is no folder; allowed: a new folder or one") from None
+    except OSError as error:
+        raise InputError(f"cannot make the folder {path}: {error.strerror}") from None
+
+
 def is_stream(path: Path) -> bool:
     """Tell whether ``path`` is a pipe, a terminal, or standard output, which is called ``-``:
     written data goes on at once.

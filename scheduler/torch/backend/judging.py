@@ -26,13 +26,11 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import new_job_id
 from tilewright.measure.records.run import Run
 from tilewright.scheduler.torch.backend.replays import replayed
-from tilewright.scheduler.turns import rounds, sets_beyond
+from tilewright.scheduler.turns import GAIN, rounds, sets_beyond
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
-GAIN = 1.02
-"""The factor by which a kernel must be faster than torch to replace it."""
 SECONDS = 0.3
 ROUNDS = 7
 """Rounds of calls at least, and as many more as there are seconds for."""
