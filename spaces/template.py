@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule, Value
@@ -97,8 +98,8 @@ class Template(ABC):
 
     def lower_open(self, schedule: Schedule) -> Kernel:
         """Return a kernel for all extents of an axis up to the workload's, for which
-        :meth:`why_not_open` has no reason."""
-        raise NotImplementedError(self.name)
+        :meth:`why_not_open` has no reason. Raises :class:`InputError` if there is none."""
+        raise InputError(f"kernels of {self.name} have fixed extents")
 
     @classmethod
     def numerics_of(cls, workload: Workload) -> Numerics:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.scheduler.dispatch.family import Family
 from tilewright.scheduler.dispatch.open_kernels import open_seconds
-from tilewright.scheduler.dispatch.profile import Profile
+from tilewright.scheduler.dispatch.profile import Profile, doubled_sizes
 from tilewright.scheduler.dispatch.serving import Extra, extra_for
 from tilewright.scheduler.dispatch.table import TableKernel
 from tilewright.scheduler.dispatch.timing import FEW, times_from_memory
@@ -37,12 +37,8 @@ Comparison = tuple[Workload, float]
 def usual_sizes(profile: Profile) -> list[int]:
     """Return the sizes of kernels that are worth a search: the ends of ranges, the powers of two,
     and the numbers halfway between two of these, in the order of the sizes."""
-    found = {end for each in profile.ranges for end in (each.first, each.last)}
-    power = 1
-    while power <= profile.last:
-        found |= {size for size in (power, power + power // 2) if size <= profile.last}
-        power *= 2
-    return sorted(found)
+    ends = {end for each in profile.ranges for end in (each.first, each.last)}
+    return sorted({*ends, *doubled_sizes(profile.last)})
 
 
 def known_kernels(

@@ -11,7 +11,6 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright.spaces.errors import InputError, shown
@@ -169,13 +168,17 @@ def _dimension(before: Array, after: Array, axis: str) -> int | None:
     grown = [place for place, (less, more) in enumerate(sizes) if less != more]
     if not grown:
         return None
-    outside = prod(after.shape[each] for each in after.order[: after.order.index(grown[0])])
-    if len(grown) > 1 or outside > 1:
+    if len(grown) > 1 or not after.is_outermost(grown[0]):
         raise InputError(
             f"{axis} is not the outermost axis of {after.name} in memory; allowed: one whose "
             "points lie one after the other"
         )
     return grown[0]
+
+
+def rows(place: int, first: int, end: int) -> tuple[slice, ...]:
+    """Return the index of some points of an array whose dimension ``place`` is the axis."""
+    return (*[slice(None)] * place, slice(first, end))
 
 
 def _check_independent(

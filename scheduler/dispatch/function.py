@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.best import best
 from tilewright.scheduler.dispatch.explaining import table_text
+from tilewright.scheduler.dispatch.family import rows
 from tilewright.scheduler.dispatch.making import KERNELS, dispatch_table
 from tilewright.scheduler.dispatch.open_kernels import open_function
 from tilewright.scheduler.dispatch.profile import Profile
@@ -227,9 +228,9 @@ class _Plan:
                 continue
             copied = self._new(port, parts)
             if number < self._count:
-                copied[_rows(place, 0, piece.rows)] = part
-                copied[_rows(place, piece.rows, piece.size)] = part[
-                    _rows(place, piece.rows - 1, piece.rows)
+                copied[rows(place, 0, piece.rows)] = part
+                copied[rows(place, piece.rows, piece.size)] = part[
+                    rows(place, piece.rows - 1, piece.rows)
                 ]
             arrays.append(copied)
         self._call(function, arrays)
@@ -237,12 +238,12 @@ class _Plan:
             self._count :
         ]:
             if place is not None:
-                part[...] = copied[_rows(place, 0, piece.rows)]
+                part[...] = copied[rows(place, 0, piece.rows)]
 
     def _cut(self, whole: Sequence[Any], piece: Piece) -> list[Any]:
         end = piece.first + piece.rows
         return [
-            array if place is None else array[_rows(place, piece.first, end)]
+            array if place is None else array[rows(place, piece.first, end)]
             for array, place in zip(whole, self._places, strict=True)
         ]
 
@@ -318,8 +319,14 @@ def _function(table: Table, kernel: TableKernel, target: Target, database: Any) 
 
 
 def _opened(table: Table, target: Target) -> dict[int, OpenFunction]:
-    """Return the functions of open kernels by size, of those that this target has."""
-    known = {k.size: k.schedule for k in table.kernels if k.is_open and k.schedule is not None}
+    """Return the functions of open kernels by size, of those that serve fewer rows and that this
+    target has."""
+    serving = {row.size for row in table.rows if row.first < row.size}
+    known = {
+        kernel.size: kernel.schedule
+        for kernel in table.kernels
+        if kernel.is_open and kernel.schedule is not None and kernel.size in serving
+    }
     with ThreadPoolExecutor(BUILDERS) as pool:
         made = pool.map(lambda size: open_function(table.family, size, known[size], target), known)
         return {size: each for size, each in zip(known, made, strict=True) if each is not None}
@@ -338,11 +345,6 @@ def _ports(inputs: Sequence[Array], outputs: Sequence[Array], kind: str) -> list
 def _ports_at(table: Table, size: int, kind: str) -> list[Port]:
     calling = calling_of(table.family.at(size))
     return _ports(calling.inputs, calling.outputs, kind)
-
-
-def _rows(place: int, first: int, end: int) -> tuple[slice, ...]:
-    """Return the index of some rows of an array."""
-    return (*[slice(None)] * place, slice(first, end))
 
 
 def _row_bytes(array: Array, place: int) -> int:

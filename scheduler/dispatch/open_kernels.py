@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.scheduler.answer import Provenance
-from tilewright.scheduler.dispatch.family import Family
-from tilewright.scheduler.dispatch.timing import COMMAND, in_turns, record, rotation, session_of
+from tilewright.scheduler.dispatch.family import Family, rows
+from tilewright.scheduler.dispatch.profile import doubled_sizes
+from tilewright.scheduler.dispatch.timing import in_turns, record, recorded, rotation
 from tilewright.scheduler.functions.cpu_function import CpuFunction
 from tilewright.scheduler.functions.kernel_function import RefusedKernelError
 from tilewright.scheduler.functions.open_function import OpenFunction
@@ -60,13 +61,13 @@ def time_open(
     whole = CpuFunction(space_for(workload, target), schedule, Provenance.MEASURED)
     if not _is_right(call, whole, family, sets[0], size):
         return
-    sizes = _timed_sizes(size)
+    sizes = sorted({*doubled_sizes(size), size})
     calls: dict[int, Callable[..., Any]] = {
-        rows: partial(_call_first, call, family, rows) for rows in sizes
+        count: partial(_call_first, call, family, count) for count in sizes
     }
     seconds = in_turns(calls, sets, target)
     told = {"schedule": schedule.key, "axis": family.axis, "rows": sizes}
-    told["open_seconds"] = [seconds[rows] for rows in sizes]
+    told["open_seconds"] = [seconds[count] for count in sizes]
     record(workload, target, database, told, time.time())
 
 
@@ -75,41 +76,33 @@ def open_seconds(
 ) -> tuple[float, ...]:
     """Return the times of an open kernel, of 0 to ``size`` rows; empty if it was not timed."""
     found: tuple[float, ...] = ()
-    for run in database.runs(session_of(family.at(size))):
-        told = run.configuration
+    for told in recorded(family.at(size), target, database):
         known = _times(told.get("rows"), told.get("open_seconds"))
-        if run.command != COMMAND or run.target != target or known is None:
-            continue
-        if told.get("schedule") == schedule.key and told.get("axis") == family.axis:
+        alike = told.get("schedule") == schedule.key and told.get("axis") == family.axis
+        if known is not None and alike:
             found = tuple(np.interp(np.arange(size + 1), *known).tolist())
     return found
 
 
-def _times(rows: object, seconds: object) -> tuple[list[int], list[float]] | None:
+def _times(counts: object, seconds: object) -> tuple[list[int], list[float]] | None:
     """Return rising numbers of rows and as many times; None for anything else."""
-    if not isinstance(rows, list) or not isinstance(seconds, list) or not rows:
+    if not isinstance(counts, list) or not isinstance(seconds, list) or not counts:
         return None
-    whole = all(isinstance(each, int) for each in rows)
+    whole = all(isinstance(each, int) for each in counts)
     times = all(isinstance(each, float) and 0 < each < float("inf") for each in seconds)
-    rising = whole and times and rows == sorted(set(rows)) and len(rows) == len(seconds)
-    return (rows, seconds) if rising else None
+    rising = whole and times and counts == sorted(set(counts)) and len(counts) == len(seconds)
+    return (counts, seconds) if rising else None
 
 
-def _timed_sizes(size: int) -> list[int]:
-    """Return the powers of two, the numbers halfway between two, and the largest."""
-    powers = [1 << each for each in range(size.bit_length())]
-    return sorted({each for p in powers for each in (p, p + p // 2) if each <= size} | {size})
-
-
-def _call_first(call: OpenFunction, family: Family, rows: int, *arrays: np.ndarray) -> Any:
+def _call_first(call: OpenFunction, family: Family, count: int, *arrays: np.ndarray) -> Any:
     """Call a kernel on the first rows of arrays."""
-    return call(*_first(family, rows, arrays))
+    return call(*_first(arrays, family.inputs, count))
 
 
-def _first(family: Family, rows: int, arrays: Arrays) -> list[np.ndarray]:
+def _first(arrays: Arrays, places: Sequence[int | None], count: int) -> list[np.ndarray]:
     return [
-        array if place is None else array[(*[slice(None)] * place, slice(rows))]
-        for array, place in zip(arrays, family.inputs, strict=True)
+        array if place is None else array[rows(place, 0, count)]
+        for array, place in zip(arrays, places, strict=True)
     ]
 
 
@@ -117,13 +110,12 @@ def _is_right(
     call: OpenFunction, whole: CpuFunction, family: Family, arrays: Arrays, size: int
 ) -> bool:
     """Return True if a kernel's rows are those of the kernel of all rows."""
-    wanted = _outputs(whole(*arrays))
-    for rows in {each for each in (*CHECKED, size - 1, size) if 1 <= each <= size}:
-        found = _outputs(call(*_first(family, rows, arrays)))
-        for own, every, place in zip(found, wanted, family.outputs, strict=True):
-            part = every if place is None else every[(*[slice(None)] * place, slice(rows))]
-            if own.tobytes() != part.tobytes():
-                return False
+    every = _outputs(whole(*arrays))
+    for count in {each for each in (*CHECKED, size - 1, size) if 1 <= each <= size}:
+        found = _outputs(_call_first(call, family, count, *arrays))
+        wanted = _first(every, family.outputs, count)
+        if any(own.tobytes() != part.tobytes() for own, part in zip(found, wanted, strict=True)):
+            return False
     return True
 
 

@@ -74,6 +74,12 @@ class Profile:
             yield from ((size, each.share / len(samples)) for size in samples)
 
 
+def doubled_sizes(last: int) -> list[int]:
+    """Return the powers of two up to the ``last`` size, and the numbers halfway between two."""
+    powers = (1 << place for place in range(last.bit_length()))
+    return sorted({size for each in powers for size in (each, each + each // 2) if size <= last})
+
+
 def as_profile(given: Profile | str) -> Profile:
     """Return ``given`` itself, or the profile of a text like ``1:.3,2-8:.7``. Shares are divided by
     their sum. Raises :class:`InputError` for malformed text and for ranges that overlap."""

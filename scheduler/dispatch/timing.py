@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from statistics import median
@@ -107,7 +107,7 @@ def record(
         key=new_job_id(),
         workload=workload,
         target=target,
-        session=session_of(workload),
+        session=_session(workload),
         command=COMMAND,
         configuration=told,
         started_at=now,
@@ -121,15 +121,19 @@ def record(
 def times_from_memory(workload: Workload, target: Target, database: Database) -> dict[str, float]:
     """Return the times on record by the keys of schedules, the latest of each."""
     found: dict[str, float] = {}
-    for run in database.runs(session_of(workload)):
-        key, value = (run.configuration.get(name) for name in ("schedule", "from_memory_seconds"))
-        if run.command != COMMAND or run.target != target or not isinstance(key, str):
-            continue
-        if isinstance(value, float) and 0 < value < float("inf"):
+    for told in recorded(workload, target, database):
+        key, value = told.get("schedule"), told.get("from_memory_seconds")
+        if isinstance(key, str) and isinstance(value, float) and 0 < value < float("inf"):
             found[key] = value
     return found
 
 
-def session_of(workload: Workload) -> str:
-    """Return the session of the runs that :func:`record` keeps."""
+def recorded(workload: Workload, target: Target, database: Database) -> Iterator[Mapping[str, Any]]:
+    """Yield what :func:`record` was told of a workload's kernels on a target, oldest first."""
+    for run in database.runs(_session(workload)):
+        if run.command == COMMAND and run.target == target:
+            yield run.configuration
+
+
+def _session(workload: Workload) -> str:
     return f"dispatch {workload.digest}"

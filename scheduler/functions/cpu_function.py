@@ -7,11 +7,9 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Self
 
-from tilewright.measure.cpu.binaries import kernel_library
-from tilewright.measure.cpu.pool import load_pool
 from tilewright.scheduler.functions.arrays import ends_of
 from tilewright.scheduler.functions.caller import CallParts
-from tilewright.scheduler.functions.kernel_call import KernelCall
+from tilewright.scheduler.functions.kernel_call import KernelCall, loaded
 from tilewright.scheduler.functions.kernel_function import KernelFunction
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.errors import InputError
@@ -47,8 +45,7 @@ class CpuFunction(KernelFunction):
     def _loaded(self) -> tuple[ctypes.CDLL, int]:
         """Return the library of the kernel, and the address of the threads that it runs on."""
         assert isinstance(self.target, CpuTarget)
-        library = kernel_library(self._kernel.source, self.target)
-        return library, load_pool(self.target.threads)
+        return loaded(self._kernel, self.target)
 
     @classmethod
     def remade(cls, workload: Workload, target: Target, *parts: Any) -> Self:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.measure.cpu.binaries import kernel_library
+from tilewright.measure.cpu.pool import load_pool
 from tilewright.scheduler.functions.arrays import (
     IndexPort,
     Port,
@@ -19,11 +21,17 @@ from tilewright.scheduler.functions.arrays import (
     outputs_of,
 )
 from tilewright.scheduler.functions.caller import CallParts, admit_tensors, caller, packed_demands
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.workloads.calling import Calling
 
 ALIGNMENT = 64
 _PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def loaded(kernel: Kernel, target: CpuTarget) -> tuple[ctypes.CDLL, int]:
+    """Return the library of a kernel, and the address of the threads that it runs on."""
+    return kernel_library(kernel.source, target), load_pool(target.threads)
 
 
 class KernelCall:

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.measure.cpu.binaries import kernel_library
-from tilewright.measure.cpu.pool import load_pool
-from tilewright.scheduler.functions.kernel_call import KernelCall
+from tilewright.scheduler.functions.kernel_call import KernelCall, loaded
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.schedule import Schedule
@@ -44,8 +42,7 @@ class OpenFunction:
         assert isinstance(space.target, CpuTarget)
         self.workload, self.schedule, self.axis = space.workload, schedule, axis
         self._kernel = space.lower_open(schedule, axis)
-        self._library = kernel_library(self._kernel.source, space.target)
-        self._runtime = load_pool(space.target.threads)
+        self._loaded = loaded(self._kernel, space.target)
         self._calling = calling_of(space.workload)
         self._places = (*inputs, *outputs)
         self._sized, self._dimension = next(
@@ -81,8 +78,7 @@ class OpenFunction:
         sized = [_resized(*each, size) for each in zip(arrays, self._places, strict=True)]
         count = len(self._calling.inputs)
         calling = Calling(sized[:count], sized[count:], self._calling.order)
-        loaded = (self._kernel, self._library, self._runtime)
-        return KernelCall(*loaded, calling, None, self._idle, size)
+        return KernelCall(self._kernel, *self._loaded, calling, None, self._idle, size)
 
 
 def _resized(array: Array, dimension: int | None, size: int) -> Array:

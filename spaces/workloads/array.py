@@ -94,6 +94,12 @@ class Array:
             step *= self.leading if place == 0 and self.leading else self.shape[dimension]
         return tuple(strides)
 
+    def is_outermost(self, dimension: int) -> bool:
+        """Tell whether no dimension of several elements is slower in memory than this one: places
+        of elements then do not depend on its extent."""
+        slower = self.order[: self.order.index(dimension)]
+        return all(self.shape[each] == 1 for each in slower)
+
     @property
     def span_bytes(self) -> int:
         """Bytes from the first to the last, including the gaps of a slice."""

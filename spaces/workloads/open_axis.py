@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import prod
 
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
@@ -22,21 +21,16 @@ def why_not_outermost(program: Program, axis: str) -> str | None:
         return f"{axis} is reduced"
     for stage in program.stages:
         written = arrays.get(stage.name)
-        if written and axis in stage.axes and not _is_outermost(written, stage.axes.index(axis)):
+        if written and axis in stage.axes and not written.is_outermost(stage.axes.index(axis)):
             return f"{axis} is not the outermost axis of {stage.name} in memory"
     for node in _nodes(program):
         if isinstance(node, AxisValue) and node.name == axis:
             return f"the program computes with {axis}"
         if isinstance(node, Read) and node.name in arrays:
             places = [place for place, at in enumerate(node.indices) if at == AxisValue(axis)]
-            if not all(_is_outermost(arrays[node.name], place) for place in places):
+            if not all(map(arrays[node.name].is_outermost, places)):
                 return f"{axis} is not the outermost axis of {node.name} in memory"
     return None
-
-
-def _is_outermost(array: Array, dimension: int) -> bool:
-    before = array.order[: array.order.index(dimension)]
-    return prod(array.shape[each] for each in before) == 1
 
 
 def _nodes(program: Program) -> Iterator[Expression]:

@@ -87,7 +87,8 @@ class BlockedTemplate(Template):
             return f"{axis} is not the rows of one product"
         work = product.workload
         arrays = (*work.factors, *work.epilogue_inputs, work.output)
-        inner = [o.name for o in arrays if axis in o.axes and o.axes[o.order[0]] != axis]
+        own = (o for o in arrays if axis in o.axes)
+        inner = [o.name for o in own if not o.is_outermost(o.axes.index(axis))]
         return f"{axis} is not the outermost axis of {inner[0]} in memory" if inner else None
 
     def lower_open(self, schedule: Schedule) -> Kernel:
