@@ -6,18 +6,17 @@ import argparse
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
 import torch
 
 from experiments.gradients.cases import CASES, Case
+from experiments.turns import in_turns, medians, ratio
 from tilewright import Program, Target, best, detect_target, gradient, saving, tune
 from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.language.inputs import draw
@@ -43,7 +42,9 @@ def compare(case: Case, target: Target, seconds: float, rounds: int, database: s
 
     found = function(*given)
     _check(found if isinstance(found, tuple) else (found,), by_torch())
-    times = _in_turns({"own": lambda: function(*given), "torch": by_torch}, rounds)
+    calls: dict[str, Call] = {"own": lambda: function(*given), "torch": by_torch}
+    in_turns(calls, 1)  # what the first call of each takes does not count
+    times = in_turns(calls, rounds)
     return _summary(times) | {"schedule": str(function.schedule), "stages": len(program.stages)}
 
 
@@ -75,25 +76,10 @@ def _check(found: Sequence[Any], wanted: Sequence[torch.Tensor]) -> None:
         np.testing.assert_allclose(np.asarray(own), other.numpy(), rtol=1e-3, atol=1e-4 * size)
 
 
-def _in_turns(calls: Mapping[str, Call], rounds: int) -> dict[str, list[float]]:
-    """Return CPU seconds of each call, one after the other."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for call in calls.values():
-        call()
-    for _ in range(rounds):
-        for name, call in calls.items():
-            began = time.process_time()
-            call()
-            times[name].append(time.process_time() - began)
-    return times
-
-
 def _summary(times: Mapping[str, list[float]]) -> dict[str, Any]:
     """Return median times, and of torch's over ours, turn by turn, median and quartiles."""
-    medians = {name: median(found) for name, found in times.items()}
-    ratios = [other / own for other, own in zip(times["torch"], times["own"], strict=True)]
-    lower, _, upper = quantiles(ratios, n=4)
-    return {"seconds": medians, "ratio": median(ratios), "quartiles": [lower, upper]}
+    middle, quartiles = ratio(times["torch"], times["own"])
+    return {"seconds": medians(times), "ratio": middle, "quartiles": quartiles}
 
 
 def main(given: Sequence[str] | None = None) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from itertools import cycle
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
 
+from experiments.turns import medians, ratio
 from tilewright import Target, best, detect_target, pack, tune
 
 OUT = Path(__file__).parent / "results"
@@ -60,11 +60,10 @@ def compare(shape: str, target: Target, seconds: float, rounds: int, database: s
 def _summary(times: dict[str, list[float]]) -> dict[str, Any]:
     """Return median times; and of those of the better plain order over those of the packed one,
     turn by turn, the median and the quartiles."""
-    medians = {order: median(found) for order, found in times.items()}
-    plain = min(("col", "row"), key=medians.__getitem__)
-    ratios = [other / own for other, own in zip(times[plain], times["packed"], strict=True)]
-    lower, _, upper = quantiles(ratios, n=4)
-    return {"seconds": medians, "plain": plain, "gain": median(ratios), "quartiles": [lower, upper]}
+    seconds = medians(times)
+    plain = min(("col", "row"), key=seconds.__getitem__)
+    gain, quartiles = ratio(times[plain], times["packed"])
+    return {"seconds": seconds, "plain": plain, "gain": gain, "quartiles": quartiles}
 
 
 def main(given: Sequence[str] | None = None) -> None:

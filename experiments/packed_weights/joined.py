@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from itertools import cycle
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
 
 from experiments.packed_weights.__main__ import COLD_BYTES, OUT
+from experiments.turns import medians, ratio
 from tilewright import Target, best, detect_target, pack, tune, workload
 
 SHAPES = ("1x768x768", "16x768x768", "128x768x768", "1x2048x768", "16x2048x768", "128x2048x768")
@@ -92,10 +92,8 @@ def compare(form: str, shape: str, kernels: Kernels, rounds: int) -> dict[str, A
             began = time.thread_time()
             call(x, sets[way][place])
             times[way].append(time.thread_time() - began)
-    ratios = [a / j for a, j in zip(times["apart"], times["joined"], strict=True)]
-    lower, middle, upper = quantiles(ratios, n=4)
-    seconds = {way: median(found) for way, found in times.items()}
-    return {"seconds": seconds, "gain": middle, "quartiles": [lower, upper]}
+    gain, quartiles = ratio(times["apart"], times["joined"])
+    return {"seconds": medians(times), "gain": gain, "quartiles": quartiles}
 
 
 def main(given: Sequence[str] | None = None) -> None:

@@ -6,17 +6,17 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
 import torch
 
 from experiments.ragged.cases import CASES, Call, Case
+from experiments.turns import in_turns, medians, ratio
 from tilewright import Target, best, detect_target, program, tune
 from tilewright.spaces.language.inputs import draw
 
@@ -42,7 +42,7 @@ def compare(case: Case, target: Target, seconds: float, rounds: int, database: s
         calls |= case.rivals({**arrays, "starts": starts})
         _check(calls, case.rows)
         clock = time.process_time if target.threads == 1 else time.perf_counter
-        times = _in_turns(calls, rounds, clock)
+        times = in_turns(calls, rounds, clock)
     return _summary(times) | {"schedule": str(function.schedule)}
 
 
@@ -54,32 +54,13 @@ def _check(calls: Mapping[str, Call], rows: int) -> None:
     np.testing.assert_allclose(own[finite], others[0][finite], rtol=1e-3, atol=1e-4 * size)
 
 
-def _in_turns(
-    calls: Mapping[str, Call], rounds: int, clock: Callable[[], float]
-) -> dict[str, list[float]]:
-    """Return the seconds of each call, one after the other."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            began = clock()
-            call()
-            times[name].append(clock() - began)
-    return times
-
-
 def _summary(times: Mapping[str, list[float]]) -> dict[str, Any]:
     """Return median times, and of the best rival's over ours, turn by turn, median and
     quartiles."""
-    medians = {name: median(found) for name, found in times.items()}
-    rival = min((name for name in medians if name != "own"), key=lambda name: medians[name])
-    ratios = [other / own for other, own in zip(times[rival], times["own"], strict=True)]
-    lower, _, upper = quantiles(ratios, n=4)
-    return {
-        "seconds": medians,
-        "rival": rival,
-        "ratio": median(ratios),
-        "quartiles": [lower, upper],
-    }
+    seconds = medians(times)
+    rival = min((name for name in seconds if name != "own"), key=seconds.__getitem__)
+    middle, quartiles = ratio(times[rival], times["own"])
+    return {"seconds": seconds, "rival": rival, "ratio": middle, "quartiles": quartiles}
 
 
 def main(given: Sequence[str] | None = None) -> None:

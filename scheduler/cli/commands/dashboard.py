@@ -17,6 +17,16 @@ NICE = 10
 """Says how far this process stands back where kernels are measured beside it."""
 
 
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Show the queue and workers of this Ray cluster, too: HOST:PORT, ray://HOST:PORT, "
+        "or auto, the one that runs here.",
+    ),
+]
+
+
 def dashboard_command(
     workloads: ReportedWorkloads = None,
     db: DatabaseName = "tuning.db",
@@ -26,14 +36,7 @@ def dashboard_command(
     host: Annotated[
         str, typer.Option("--host", help="The address to listen on; others may read it then.")
     ] = "127.0.0.1",
-    address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Show the queue and workers of this Ray cluster, too: HOST:PORT, ray://HOST:PORT, "
-            "or auto, the one that runs here.",
-        ),
-    ] = None,
+    address: ClusterAddress = None,
     insecure_cluster: Insecure = False,
 ) -> None:
     """Serve the report as a page that is renewed while results arrive, until Ctrl-C.

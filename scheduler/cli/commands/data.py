@@ -105,14 +105,7 @@ def export_command(
     from tilewright.scheduler.data.selection import Selection, moment_of
 
     format = format or _by_ending(file)
-    tables = (ExportFormat.CSV, ExportFormat.PARQUET)
-    if features and format not in (*tables, ExportFormat.DATASET):
-        allowed = "csv or parquet or dataset"
-        raise InputError(f"--features is for tables: --format {allowed}, not {format}")
-    if sort is not None and format not in tables:
-        raise InputError(f"--sort is for tables: --format csv or parquet, not {format}")
-    if limit is not None and format not in (*tables, ExportFormat.JSONL):
-        raise InputError(f"--limit is for records: --format jsonl, csv or parquet, not {format}")
+    _check_options(format, features, sort, limit)
     if format in FOLDERS and is_stream(file):
         raise InputError(f"--format {format} writes files; allowed: a folder, not {file}")
     selection = Selection(operator, on_target, moment_of(since), failed)
@@ -132,6 +125,20 @@ def export_command(
         else:
             about = (_source(db), features, selection, sort, limit)
             _export_table(database, file, format, *about)
+
+
+def _check_options(
+    format: ExportFormat, features: bool, sort: str | None, limit: int | None
+) -> None:
+    """Raise :class:`InputError` for an option that a format does not have."""
+    tables = (ExportFormat.CSV, ExportFormat.PARQUET)
+    if features and format not in (*tables, ExportFormat.DATASET):
+        allowed = "csv or parquet or dataset"
+        raise InputError(f"--features is for tables: --format {allowed}, not {format}")
+    if sort is not None and format not in tables:
+        raise InputError(f"--sort is for tables: --format csv or parquet, not {format}")
+    if limit is not None and format not in (*tables, ExportFormat.JSONL):
+        raise InputError(f"--limit is for records: --format jsonl, csv or parquet, not {format}")
 
 
 def _by_ending(file: Path) -> ExportFormat:

@@ -31,41 +31,46 @@ class ReportFormat(StrEnum):
     JSON = "json"
 
 
+ReportFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="The file to write, or - for standard output.",
+        show_default="report.html for a page, else standard output",
+    ),
+]
+OtherDatabase = Annotated[
+    str | None,
+    typer.Option("--compare", metavar="DB", help="Compare with the best of this database."),
+]
+FormatOption = Annotated[
+    ReportFormat,
+    typer.Option("--format", help="html: a page; svg, png: one figure; json: figures as data."),
+]
+OnlyFigure = Annotated[
+    str | None,
+    typer.Option(
+        "--only",
+        metavar="FIGURE",
+        help="One figure of one workload, such as history or roofline.",
+        autocompletion=completing.figures,
+    ),
+]
+
+
 def report_command(
     workloads: ReportedWorkloads = None,
     db: DatabaseName = "tuning.db",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="The file to write, or - for standard output.",
-            show_default="report.html for a page, else standard output",
-        ),
-    ] = None,
-    compare: Annotated[
-        str | None,
-        typer.Option("--compare", metavar="DB", help="Compare with the best of this database."),
-    ] = None,
-    format: Annotated[
-        ReportFormat,
-        typer.Option("--format", help="html: a page; svg, png: one figure; json: figures as data."),
-    ] = ReportFormat.HTML,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            "--only",
-            metavar="FIGURE",
-            help="One figure of one workload, such as history or roofline.",
-            autocompletion=completing.figures,
-        ),
-    ] = None,
+    out: ReportFile = None,
+    compare: OtherDatabase = None,
+    format: FormatOption = ReportFormat.HTML,
+    only: OnlyFigure = None,
 ) -> None:
     """Write what the database knows as one page that loads nothing.
 
     The page shows each workload's best, how the search went, what failed and why, and which
-    decisions mattered. It needs Jinja2, and a PNG
-    resvg: pip install 'tilewright[report]'.
+    decisions mattered. It needs Jinja2, and a PNG resvg: pip install 'tilewright[report]'.
 
     \b
     Examples:
@@ -74,20 +79,10 @@ def report_command(
       tilewright report --db new.db --compare old.db
     """
     from tilewright.measure.database import Database
-    from tilewright.scheduler.report.comparing import RATIOS, ratios
-    from tilewright.scheduler.report.figures import FIGURES, check_figure
-    from tilewright.scheduler.report.jobs import WHOLE
+    from tilewright.scheduler.report.comparing import ratios
     from tilewright.scheduler.report.material import read_materials
 
-    known = (*FIGURES, *WHOLE) if compare is None else (RATIOS,)
-    if only is not None:
-        check_figure(only, known)
-    if format is ReportFormat.HTML and only is not None:
-        raise InputError("--only names a single figure; allowed: --format svg, png or json")
-    if format in (ReportFormat.SVG, ReportFormat.PNG) and only is None:
-        raise InputError(
-            f"--format {format} needs the name of a figure; allowed: --only {known[0]}"
-        )
+    _check_figure(only, format, compare is not None)
     with Database(db, create=False) as database:
         materials = read_materials(database, workloads or ())
     comparison = None if compare is None else _compared(materials, compare, bool(workloads))
@@ -101,6 +96,23 @@ def report_command(
         _write(out or STANDARD_OUTPUT, json.dumps(told).encode())
     else:
         _write(out or STANDARD_OUTPUT, _drawn(ratios(comparison), format))
+
+
+def _check_figure(only: str | None, format: ReportFormat, compares: bool) -> None:
+    """Raise :class:`InputError` unless the figure that is asked for is there, in this format."""
+    from tilewright.scheduler.report.comparing import RATIOS
+    from tilewright.scheduler.report.figures import FIGURES, check_figure
+    from tilewright.scheduler.report.jobs import WHOLE
+
+    known = (RATIOS,) if compares else (*FIGURES, *WHOLE)
+    if only is not None:
+        check_figure(only, known)
+    if format is ReportFormat.HTML and only is not None:
+        raise InputError("--only names a single figure; allowed: --format svg, png or json")
+    if format in (ReportFormat.SVG, ReportFormat.PNG) and only is None:
+        raise InputError(
+            f"--format {format} needs the name of a figure; allowed: --only {known[0]}"
+        )
 
 
 def _compared(materials: list[Material], db: str, named: bool) -> Comparison:
