@@ -81,6 +81,16 @@ def open_extent(arrays: Sequence[Array]) -> str:
     return f"*(const long *)call->buffers[{len(arrays)}]"
 
 
+def open_share(arrays: Sequence[Array], each: int, workers: int) -> list[str]:
+    """C lines that find a worker's share of the items of a call, from ``begin`` to before ``end``:
+    an open axis has ``each`` of them at each of its points."""
+    return [
+        f"const long items = {open_extent(arrays)} * {each};",
+        f"const long share = (items + {workers - 1}) / {workers};",
+        "const long begin = worker * share, end = tw_least(items, begin + share);",
+    ]
+
+
 def buffer_variables(
     arrays: Sequence[Array],
     names: Mapping[str, str],

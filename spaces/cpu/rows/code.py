@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from tilewright.spaces.algebra.index import Index, extent, index
+from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.cpu.abi import (
@@ -22,7 +22,7 @@ from tilewright.spaces.cpu.abi import (
     LINE_BYTES,
     buffer_variables,
     entry_function,
-    open_extent,
+    open_share,
 )
 from tilewright.spaces.cpu.rows.access import RowAccess
 from tilewright.spaces.cpu.rows.column_sums import ColumnSums
@@ -101,8 +101,8 @@ class RowsCode:
         worker = index("worker", self.workers)
         share = repeat(ceil_div(items, self.workers))
         if self.rows_each:
-            lines = self._open_share(worker, items)
-            lines += share.emit(0, self._item, extents=("shared",), base=("begin",), prefix="r")
+            lines = open_share(self.operands, self.rows_each, self.workers)
+            lines += share.emit(0, self._item, extents=("end",), base=("begin",), prefix="r")
         else:
             lines = (spatial(self.workers) * share).emit(
                 worker, self._item, extents=(items,), prefix="r"
@@ -113,16 +113,6 @@ class RowsCode:
             *(f"  {line}" for line in (*self._buffers(), *lines, *self._ended())),
             *(["  tw_flush();"] if self.streaming else []),
             "}",
-        ]
-
-    def _open_share(self, worker: Index, most: int) -> list[str]:
-        """A worker's rows of those that a call has: the first, and how many."""
-        rows = extent("rows_given", self.rows_each or 1, most)
-        share = (rows + self.workers - 1) // self.workers
-        return [
-            f"const long rows_given = {open_extent(self.operands)} * {self.rows_each};",
-            f"const long share = {share}, begin = {worker} * share;",
-            "const long shared = tw_least(rows_given, begin + share);",
         ]
 
     @cached_property
