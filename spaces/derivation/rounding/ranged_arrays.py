@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.spaces.derivation.rounding.approximate import Approximate
 from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
-from tilewright.spaces.derivation.rounding.reduced_arrays import Mask, finite, neutral, whole_body
+from tilewright.spaces.derivation.rounding.reduced_arrays import Mask, finite, whole_body
 from tilewright.spaces.derivation.rounding.reductions import (
     Terms,
     ends_of_best,
@@ -23,6 +23,7 @@ from tilewright.spaces.derivation.rounding.reductions import (
     terms_of_sum,
 )
 from tilewright.spaces.derivation.rounding.rows import Places
+from tilewright.spaces.language.evaluation import neutral
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranged import Layout, Parts, best_places, ends
@@ -194,7 +195,7 @@ def _reduced(program: Program, stage: Stage, meaning: RangedArrays, mask: Mask) 
     def combined(values: np.ndarray, outside: float) -> np.ndarray:
         return _combined(stage, meaning, combine, held(values, outside), outside)
 
-    identity = neutral(reducer.identity, body.value.dtype)
+    identity = neutral(reducer, body.value.dtype)
     if reducer.argument:
         found = held(body.value, identity)
         place = best_places(meaning.walk, combine, found, mask, identity)

@@ -18,7 +18,7 @@ from tilewright.spaces.derivation.rounding.reductions import (
     sum_of_terms,
     terms_of_sum,
 )
-from tilewright.spaces.language.evaluation import masked, sum_of_products
+from tilewright.spaces.language.evaluation import masked, neutral, sum_of_products
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.numerics.interval import Interval
@@ -61,7 +61,7 @@ def reduced(stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate
         inside = values if mask is None else np.where(mask, values, outside)
         return inside.reshape((*values.shape[:kept], -1))
 
-    found = flat(body.value, neutral(reducer.identity, body.value.dtype))
+    found = flat(body.value, neutral(reducer, body.value.dtype))
     value = combine.reduce(found, axis=-1)
     if reducer.argument:
         hits = flat(np.ones(body.value.shape, bool), False)
@@ -106,13 +106,6 @@ def _added(
 def finite(sizes: np.ndarray) -> np.ndarray:
     """Return sizes with zeros in the place of those that are not finite."""
     return np.where(sizes < np.inf, sizes, 0.0)
-
-
-def neutral(value: float, kind: np.dtype) -> float:
-    """Return what no values give in a dtype, or its least or greatest number instead."""
-    if kind.kind != "i" or np.isfinite(value):
-        return value
-    return np.iinfo(kind).min if value < 0 else np.iinfo(kind).max
 
 
 def _contest(
