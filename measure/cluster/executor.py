@@ -11,6 +11,7 @@ import platform
 import threading
 import time
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 from tilewright.measure.cluster.driver.dispatcher import Dispatcher, LostClusterError
@@ -28,6 +29,8 @@ from tilewright.spaces.target import Target
 START_SECONDS = 120.0  # time the first workers have to begin
 _NONE_BEGAN = f"none began in {START_SECONDS:g} s; others have all devices, or the cluster is busy"
 PUBLISH_SECONDS = 2.0  # interval at which a driver publishes its status
+
+_numbers = count(1)  # tell executors of one process apart
 
 
 class RayExecutor:
@@ -57,7 +60,7 @@ class RayExecutor:
         self._outcomes = Outcomes()
         self._kinds = (needs or Needs()).kinds
         self._dispatcher = Dispatcher(needs or Needs())  # guarded by what guards outcomes
-        self._name = f"{platform.node()}:{os.getpid()}"
+        self._name = f"{platform.node()}:{os.getpid()}:{next(_numbers)}"
         self._epoch = time.time() - time.monotonic()
         self._published = 0.0
         self.address = ""

@@ -172,6 +172,10 @@ def test_the_cluster_tells_what_its_drivers_do(address, simulated):
         time.sleep(0.05)
 
 
+def test_executors_of_one_process_are_drivers_apart(connected, simulated):
+    assert connected.status().driver != simulated.status().driver
+
+
 def test_a_dashboard_shows_the_queue_and_the_workers(address, simulated, tmp_path):
     for library in ("jinja2", "uvicorn"):
         pytest.importorskip(library, reason="needs the extra dashboard")

@@ -131,6 +131,7 @@ def test_a_brush_chooses_trials_by_keyboard_and_by_pointer(browser, report, widt
         page = visit.page
         figure = page.locator("figure[data-figure=parallel]").first
         page.locator("details.brush > summary").first.press("Enter")
+        figure.locator("tbody tr").nth(47).wait_for()  # it is filled once it is open
 
         def state() -> tuple[str, list[list[str]], int]:
             rows = figure.locator("tbody tr").evaluate_all(
