@@ -12,15 +12,12 @@ import numpy as np
 
 from tilewright.spaces.derivation.rounding.approximate import Approximate
 from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
-from tilewright.spaces.derivation.rounding.reduced_arrays import Mask, finite, whole_body
+from tilewright.spaces.derivation.rounding.reduced_arrays import Mask, total, whole_body
 from tilewright.spaces.derivation.rounding.reductions import (
-    Terms,
     ends_of_best,
     is_exact,
     place_of_best,
     product_of_terms,
-    sum_of_terms,
-    terms_of_sum,
 )
 from tilewright.spaces.derivation.rounding.rows import Places
 from tilewright.spaces.language.evaluation import neutral
@@ -166,21 +163,7 @@ def _summed(program: Program, stage: Stage, meaning: RangedArrays, mask: Mask) -
         held = product if mask is None else np.where(mask, product, 0)
         return _combined(stage, meaning, np.add, np.broadcast_to(held, shape), 0)
 
-    terms = terms_of_sum(program, stage, meaning)
-    value = added(terms.values)
-    if not terms.sizes:
-        return Approximate(value)
-    size = added(terms.sizes)
-    sums = Terms(
-        [value],
-        [size],
-        [added(part) for part in terms.off],
-        [added(terms.squares)] if terms.squares else (),
-        terms.alike,
-        terms.apart,
-        size if np.isfinite(size).all() else added([finite(part) for part in terms.sizes]),
-    )
-    return sum_of_terms(program, stage, meaning.kept(stage), sums)
+    return total(program, stage, meaning, added)
 
 
 def _reduced(program: Program, stage: Stage, meaning: RangedArrays, mask: Mask) -> Approximate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -33,6 +33,16 @@ def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mas
     def added(terms: Sequence[np.ndarray]) -> np.ndarray:
         return _added(stage, meaning, mask, list(map(np.asarray, terms)))
 
+    return total(program, stage, meaning, added)
+
+
+def total(
+    program: Program,
+    stage: Stage,
+    meaning: ApproximateArrays,
+    added: Callable[[Sequence[np.ndarray]], np.ndarray],
+) -> Approximate:
+    """Return a sum of which ``added`` adds up the products of given factors."""
     terms = terms_of_sum(program, stage, meaning)
     value = added(terms.values)
     if not terms.sizes:
