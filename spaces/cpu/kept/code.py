@@ -28,7 +28,6 @@ from tilewright.spaces.cpu.kept.tile import Tile
 from tilewright.spaces.cpu.kept.tiling import Tiling
 from tilewright.spaces.cpu.vectors.reducers import joined
 from tilewright.spaces.derivation.kept.tiles import Segment, moved
-from tilewright.spaces.derivation.kept.view import KeptView
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.tree import Read
@@ -67,18 +66,13 @@ class KeptCode:
         parts = self.tiling.workers * self._part_size if self.tiling.splits else 0
         return dtype(self.element).bytes * parts
 
-    @property
-    def view(self) -> KeptView:
-        """What is computed."""
-        return self.tiling.view
-
     # -- loops -------------------------------------------------------------------------------
 
     def _function(
         self, name: str, sharers: int, body: Callable[[Tile], Sequence[str]]
     ) -> list[str]:
         """C function ``ENTRY_name``, in which workers share the longest loop."""
-        written = {output.array.name for output in self.view.outputs}
+        written = {output.array.name for output in self.tiling.view.outputs}
         buffers = buffer_variables(self.operands, self._pointers, written, "restrict ")
         parts = f"{ARRAY_TYPES[self.element]} *restrict parts = call->workspace;"
         return [
@@ -106,7 +100,7 @@ class KeptCode:
 
         def block(segment: Segment, place: Sequence[Index]) -> list[str]:
             start = f"const long {loop.name} = {(place[0] * self.tiling.size(loop)).text};"
-            turned = self._turned(segment) if loop == self.view.lane else []
+            turned = self._turned(segment) if loop == self.tiling.view.lane else []
             inner = self._loops(rest, {**at, loop.name: segment}, sharers, body)
             return [start, *turned, *inner]
 
@@ -145,7 +139,7 @@ class KeptCode:
     def _turned(self, segment: Segment) -> list[str]:
         """What is held of a block of lanes."""
         lines = []
-        taps = [loop.name for loop in self.view.taps]
+        taps = [loop.name for loop in self.tiling.view.taps]
         for found in self._held.values():
             first = moved(found.access.offset, {}, taps)
             where = f"{self._pointers[found.access.array.name]} + {first}"
@@ -161,17 +155,17 @@ class KeptCode:
         return {operand.name: f"x{i}" for i, operand in enumerate(self.operands)}
 
     def _tile(self, at: Position) -> Tile:
-        ranges = {loop.name: (0, loop.extent - 1) for loop in self.view.taps}
-        for loop in self.view.kept:
+        ranges = {loop.name: (0, loop.extent - 1) for loop in self.tiling.view.taps}
+        for loop in self.tiling.view.kept:
             segment, size = at[loop.name], self.tiling.size(loop)
             ranges[loop.name] = (segment.first * size, (segment.end - 1) * size)
         across = self.tiling.across
         return Tile(
-            view=self.view,
+            view=self.tiling.view,
             lanes=self.tiling.lanes,
             across=across,
             turns=at[across.name].size if across else 1,
-            columns=at[self.view.lane.name].size,
+            columns=at[self.tiling.view.lane.name].size,
             ranges=ranges,
             written_out=self.tiling.written_out,
             pointers=self._pointers,
@@ -204,7 +198,7 @@ class KeptCode:
     def _part_size(self) -> int:
         """Elements of the workspace that one worker has: an accumulator for each output, whole
         vectors side by side."""
-        *outer, lane = (loop.extent for loop in self.view.kept)
+        *outer, lane = (loop.extent for loop in self.tiling.view.kept)
         return prod(outer) * round_up(lane, self.tiling.lanes)
 
     def _part(self, tile: Tile) -> list[str]:
@@ -231,16 +225,18 @@ class KeptCode:
         for place in tile.places:
             part = f"tw_load_{self.element}({self._place(tile, place, 'part')})"
             state = tile.state(place)
-            lines.append(f"{state} = {joined(self.view.reducer, state, part)};")
+            lines.append(f"{state} = {joined(self.tiling.view.reducer, state, part)};")
         parts = [f"for (long part = 0; part < {self.tiling.workers}; part++) {{"]
         return [*tile.declared(), *parts, *indented(lines), "}", *tile.outputs(self.streaming)]
 
     def _place(self, tile: Tile, place: tuple[int, int], part: str) -> str:
         steps, step = [], 1
-        for loop in reversed(self.view.kept):
+        for loop in reversed(self.tiling.view.kept):
             steps.append((loop.index, step))
             step *= (
-                loop.extent if loop != self.view.lane else round_up(loop.extent, self.tiling.lanes)
+                loop.extent
+                if loop != self.tiling.view.lane
+                else round_up(loop.extent, self.tiling.lanes)
             )
         offset = moved(total(steps), tile.by(place))
         return f"parts + {part} * {self._part_size}L + {offset}"

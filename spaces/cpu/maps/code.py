@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.mapping import repeat
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.maps.lines import Lines
 from tilewright.spaces.cpu.maps.names import Names
 from tilewright.spaces.cpu.maps.registers import Registers
 from tilewright.spaces.cpu.maps.sharing import Sharing
@@ -62,16 +61,6 @@ class MapCode:
     def registers(self) -> Registers:
         """What vectors hold."""
         return self.tiling.registers
-
-    @property
-    def lanes(self) -> int:
-        """Elements of a vector."""
-        return self.registers.lanes
-
-    @property
-    def lines(self) -> Lines:
-        """Where tiles part rows."""
-        return self.names.lines
 
     @property
     def _turned(self) -> TurnedBlocks:
@@ -140,17 +129,17 @@ class MapCode:
 
     def _one_row(self, at: Sequence[Index]) -> list[str]:
         (i,) = at
-        view, lanes, names = self.plane.view, self.lanes, self.names
+        view, lanes, names = self.plane.view, self.registers.lanes, self.names
         lines = self._turned.share(i) if self.tiling.turns_ahead else []
         lines += names.at_row(f"row0 + {i}")
         lines += [line for access in view.loaded for line in self._start(access, i)]
         for access in self.plane.transposed if self.tiling.asks else ():
-            lines += self.lines.fetch(access, names.place(access), i)
+            lines += self.names.lines.fetch(access, names.place(access), i)
         for output in view.outputs:
             lines.append(f"{names.c_type(output)} *{names.row(output)} = {names.place(output)};")
         return [
             *lines,
-            *self.lines.span(names.start, names.row(view.outputs[0])),
+            *self.names.lines.span(names.start, names.row(view.outputs[0])),
             *(self._to_a_line() if self.values["streaming_stores"] else []),
             f"#pragma GCC unroll {self.values['unroll']}",
             f"for (; j + {lanes} <= end; j += {lanes}) {{",
@@ -165,7 +154,8 @@ class MapCode:
         """The columns in front of a row's first line."""
         return [
             "for (long left; j < tw_least(skew, end); j += left) {",
-            f"  left = tw_least(tw_least(skew, end) - j, {self.lanes - 1}); {self._part()}",
+            f"  left = tw_least(tw_least(skew, end) - j, {self.registers.lanes - 1}); "
+            f"{self._part()}",
             "}",
         ]
 
@@ -178,10 +168,10 @@ class MapCode:
         """C function ``ENTRY_part(call, ...)``: fewer columns than a vector has lanes. Where there
         hardly ever are any, compilers keep it out of the loop over rows, whose registers it would
         take."""
-        way = "noinline, cold" if self.lines.are_whole else "always_inline"
+        way = "noinline, cold" if self.names.lines.are_whole else "always_inline"
         given = ", ".join(f"{kind}{name}" for kind, name in self._given)
         return [
-            f"static {'' if self.lines.are_whole else 'inline '}__attribute__(({way}))",
+            f"static {'' if self.names.lines.are_whole else 'inline '}__attribute__(({way}))",
             f"void {self.entry}_part(const tw_call *call, {given}) {{",
             *indented([*self.names.buffers, *self._vector(whole=False)]),
             "}",
@@ -219,7 +209,7 @@ class MapCode:
     def _vector(self, whole: bool) -> list[str]:
         """One vector of each output; if not a ``whole`` one, the row's last columns."""
         view = self.plane.view
-        left = str(self.lanes) if whole else "left"
+        left = str(self.registers.lanes) if whole else "left"
         values = self.names.vectors(left)
         lines: list[str] = []
         for access in view.loaded:

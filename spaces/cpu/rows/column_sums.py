@@ -74,25 +74,23 @@ class ColumnSums:
         for n, output in enumerate(outputs):
             place = f"sums + worker * {self.elements}L + {(n * LEVELS + LEVELS - 1) * self._run}L"
             lines += [
-                f"for (long c = 0; c < {self._count}; c += {self.lanes}) {{",
+                f"for (long c = 0; c < {self.rows.column_count}; c += {self.lanes}) {{",
                 f"  vf total = tw_load_{self.element}({place.replace('worker', '0')} + c);",
                 f"  for (long worker = 1; worker < {self.workers}; worker++)",
                 f"    total += tw_load_{self.element}({place} + c);",
                 f"  tw_store_most_{output.dtype}({buffers[output.name]} + c, total, "
-                f"{self._count} - c);",
+                f"{self.rows.column_count} - c);",
                 "}",
             ]
         head = f"static void {name}(void *context, int unused) {{"
         return [head, *indented(["const tw_call *call = context;", *lines]), "}"]
 
     @property
-    def _count(self) -> int:
-        return self.rows.column_count
-
-    @property
     def _run(self) -> int:
         """Elements of an array, in whole vectors and lines."""
-        return round_up(round_up(self._count, self.lanes), LINE_BYTES // dtype(self.element).bytes)
+        return round_up(
+            round_up(self.rows.column_count, self.lanes), LINE_BYTES // dtype(self.element).bytes
+        )
 
     @property
     def _type(self) -> str:
@@ -101,7 +99,7 @@ class ColumnSums:
     def _moved(self, level: int) -> list[str]:
         """The lines that add all arrays of a level to those of the next, and clear them."""
         return [
-            f"for (long c = 0; c < {self._count}; c++) "
+            f"for (long c = 0; c < {self.rows.column_count}; c++) "
             f"{{ sum{n}_{level + 1}[c] += sum{n}_{level}[c]; sum{n}_{level}[c] = 0; }}"
             for n, _ in enumerate(self.rows.sums)
         ]

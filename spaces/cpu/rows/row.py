@@ -81,10 +81,6 @@ class RowBody:
         """What is computed."""
         return self.access.rows
 
-    @property
-    def _across_rows(self) -> bool:
-        return self.access.lanes_are_rows
-
     def _lanes(self, number: int) -> Lanes:
         known = magnitudes(self.rows.program)
         row = VectorScope(f"g{number}_", lambda _: None, self.lines, magnitudes=known)
@@ -96,7 +92,7 @@ class RowBody:
 
     def _of(self, lanes: Lanes, vectors: Sequence[Vector]) -> list[Vector]:
         """The vectors of some columns for these lanes."""
-        if not self._across_rows:
+        if not self.access.lanes_are_rows:
             return list(vectors)
         return [Vector(vector.columns, lanes.left, lanes.shift) for vector in vectors]
 
@@ -132,8 +128,8 @@ class RowBody:
         return Reducing(
             tag=f"{number}_{lanes.number}" if lanes.number else f"{number}",
             pass_=pass_,
-            short=None if self._across_rows else self.walk.short,
-            across=not self._across_rows,
+            short=None if self.access.lanes_are_rows else self.walk.short,
+            across=not self.access.lanes_are_rows,
             turns=self.walk.turns,
             row=lanes.row,
             vector_scope=lambda u, vector, around: self._vector_scope(
@@ -173,7 +169,7 @@ class RowBody:
         value = output.value
         if isinstance(value, Read) and value.name in lanes.places:
             self.lines += self.access.store_places(output.place, lanes.places[value.name], vector)
-        elif self._across_rows:
+        elif self.access.lanes_are_rows:
             text = lanes.row.text(value)
             self.lines.append(self.access.store(output.place, text, vector, streaming=False))
         else:
@@ -236,7 +232,7 @@ class RowBody:
     def _place(self, lanes: Lanes, node: Expression) -> str | None:
         """What an ``argmax`` or ``argmin`` found, as integers."""
         place = lanes.places.get(node.name) if isinstance(node, Read) else None
-        return place and f"{'tw_widened' if self._across_rows else 'tw_wide'}({place})"
+        return place and f"{'tw_widened' if self.access.lanes_are_rows else 'tw_wide'}({place})"
 
     def _vector_scope(
         self, u: int, vector: Vector, around: Scope, lines: list[str], loads_held: bool = False
@@ -259,6 +255,6 @@ class RowBody:
         side, place = self.rows.axis[node.name]
         if side == "rows":
             return None
-        if place == len(vector.columns) - 1 and not self._across_rows:
+        if place == len(vector.columns) - 1 and not self.access.lanes_are_rows:
             return f"tw_numbers(tw_ramp({vector.columns[place]}))"
         return f"tw_set((float){vector.columns[place]})"

@@ -15,7 +15,6 @@ from tilewright.spaces.cuda.chained.operands import Operands
 from tilewright.spaces.cuda.chains.tile_chain import Written
 from tilewright.spaces.cuda.mma.code import INSTRUCTIONS
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
-from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.rounding.reductions import RAISED
 from tilewright.spaces.language.tree import Expression
 
@@ -26,10 +25,6 @@ class Multiplying:
 
     block: Block
     operands: Operands
-
-    @property
-    def _chained(self) -> Chained:
-        return self.block.chained
 
     def lines(self) -> list[str]:
         """One tile of keys: scores, chain, sums."""
@@ -98,7 +93,7 @@ class Multiplying:
             "}",
         ]
         places = self.operands.matrix_places("stage")
-        for n, weighing in enumerate(self._chained.weighings):
+        for n, weighing in enumerate(self.block.chained.weighings):
             slices += self._sum(n, weighing.matrix, packed.names[n], places[n])
         return slices
 
@@ -119,7 +114,7 @@ class Multiplying:
     def _packed(self) -> _Packed:
         """Weights as the left operand of the second products."""
         weights = self.block.chain.weights
-        places = [weights[weighing.weight]("e") for weighing in self._chained.weighings]
+        places = [weights[weighing.weight]("e") for weighing in self.block.chained.weighings]
         arrays = {place: f"weights{i}" for i, place in enumerate(dict.fromkeys(places))}
         names = [arrays[place] for place in places]
         steps = self._weight_steps

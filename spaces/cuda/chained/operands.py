@@ -14,7 +14,6 @@ from tilewright.spaces.cuda.chained.kinds import FLOAT8
 from tilewright.spaces.cuda.chained.tiles import SharedTile, Side
 from tilewright.spaces.cuda.mma.byte_fragments import ByteFragments
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES, Fragments
-from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.language.tree import Expression
 
@@ -27,10 +26,6 @@ class Operands:
     block: Block
 
     @property
-    def _chained(self) -> Chained:
-        return self.block.chained
-
-    @property
     def score_kind(self) -> str:
         """The dtype of scores' factors."""
         return self.block.sizes.kinds.scores
@@ -41,7 +36,7 @@ class Operands:
         return SharedTile(block.batch, value, slow, fast, kind, block.team_threads, block.thread)
 
     def _keys_side(self, tile: str) -> Side:
-        return self._side(self._chained.key, self.block.keys, tile)
+        return self._side(self.block.chained.key, self.block.keys, tile)
 
     def _side(self, part: Part, extent: int, first: str = "0") -> Side:
         ends = part.extent % extent > 0
@@ -50,12 +45,12 @@ class Operands:
     @property
     def depth(self) -> Side:
         """What a tile has of the terms of a score: all."""
-        return self._side(self._chained.depth, self.block.sizes.depth)
+        return self._side(self.block.chained.depth, self.block.sizes.depth)
 
     @property
     def rows(self) -> Side:
         """The block's rows."""
-        return Side(self._chained.rows, self.block.rows, "first_row", ends=False)
+        return Side(self.block.chained.rows, self.block.rows, "first_row", ends=False)
 
     @property
     def steps(self) -> int:
@@ -65,20 +60,22 @@ class Operands:
     @cached_property
     def left(self) -> SharedTile:
         """The rows of the left operand."""
-        tile = self._tile(self._chained.left, self.rows, self.depth, self.score_kind)
+        tile = self._tile(self.block.chained.left, self.rows, self.depth, self.score_kind)
         return replace(tile, threads=self.block.threads, thread=THREAD)
 
     def right(self, tile: str) -> SharedTile:
         """A tile of keys of the right operand."""
-        return self._along(self._chained.right, self._keys_side(tile), self.depth, self.score_kind)
+        return self._along(
+            self.block.chained.right, self._keys_side(tile), self.depth, self.score_kind
+        )
 
     def matrix(
         self, matrix: Expression, tile: str, within: tuple[str, str] | None = None
     ) -> SharedTile:
         """What a matrix has for a tile of keys."""
-        width = self._side(self._chained.width, self.block.columns, "block_column")
+        width = self._side(self.block.chained.width, self.block.columns, "block_column")
         found = self._along(matrix, self._keys_side(tile), width, self.block.weight_kind)
-        if found.slow.parts == (self._chained.key,):
+        if found.slow.parts == (self.block.chained.key,):
             return replace(found, slow=replace(found.slow, within=within))
         return replace(found, fast=replace(found.fast, within=within))
 
@@ -97,7 +94,7 @@ class Operands:
         warps, thread = self.block.number("warps"), self.block.thread
         if self.block.has_byte_weights and not keys_are_columns:
             return ByteFragments(name, warps, count, tile.layout, thread)
-        keys_slow = tile.slow.parts == (self._chained.key,)
+        keys_slow = tile.slow.parts == (self.block.chained.key,)
         deep = keys_slow == keys_are_columns
         size = tile.element_bytes
         return Fragments(name, 1, (warps, 1), count, tile.layout, deep, size, thread)
@@ -143,7 +140,7 @@ class Operands:
         """Start to move what matrices have for a tile of keys: zeros for those that no row of the
         block sees, which may be anything."""
         whole = self._copies(tile, stage)
-        if not whole or not self._chained.bounds:
+        if not whole or not self.block.chained.bounds:
             return whole
         inside = f"{tile} >= first_key && {tile} + {self.block.keys} <= last_key"
         some = self._copies(tile, stage, ("first_key", "last_key"))
@@ -151,7 +148,7 @@ class Operands:
 
     def _copies(self, tile: str, stage: str, within: tuple[str, str] | None = None) -> list[str]:
         """Start to move what matrices have for the keys of a tile that are ``within``."""
-        values = [weighing.matrix for weighing in self._chained.weighings]
+        values = [weighing.matrix for weighing in self.block.chained.weighings]
         pairs = zip(values, self.matrix_places(stage), strict=True)
         copies = (self.matrix(value, tile, within).copy(place) for value, place in pairs)
         return [line for copy in copies for line in copy]
@@ -163,7 +160,7 @@ class Operands:
     def _places(self, stage: str, place: int) -> list[str]:
         """Matrices one behind the other, the first of them at ``place``."""
         places = []
-        for weighing in self._chained.weighings:
+        for weighing in self.block.chained.weighings:
             places.append(f"{stage} + {place}")
             place += self.matrix(weighing.matrix, "tile").bytes
         return places

@@ -27,15 +27,15 @@ class DeepOperands(Operands):
     @property
     def depth(self) -> Side:
         """Terms of a step."""
-        return self._side(self._chained.depth, self.block.depth_step, NEXT_DEPTH)
+        return self._side(self.block.chained.depth, self.block.depth_step, NEXT_DEPTH)
 
     @cached_property
     def left(self) -> SharedTile:
         """The rows: those that stay come by all teams, those of a step by each team's own."""
         if not self.block.keeps_rows:
-            return self._tile(self._chained.left, self.rows, self.depth, self.score_kind)
-        every = self._side(self._chained.depth, self.block.steps * self.block.depth_step)
-        tile = self._tile(self._chained.left, self.rows, every, self.score_kind)
+            return self._tile(self.block.chained.left, self.rows, self.depth, self.score_kind)
+        every = self._side(self.block.chained.depth, self.block.steps * self.block.depth_step)
+        tile = self._tile(self.block.chained.left, self.rows, every, self.score_kind)
         return replace(tile, threads=self.block.threads, thread=THREAD)
 
     def load_rows(self) -> list[str]:

@@ -12,7 +12,7 @@ from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.cuda.chains.chain import FragmentChain
 from tilewright.spaces.cuda.chains.lanes import REFERENCES
 from tilewright.spaces.cuda.chains.scopes import ThreadScope, change
-from tilewright.spaces.derivation.chained.view import Chained, ChainedOutput
+from tilewright.spaces.derivation.chained.view import ChainedOutput
 from tilewright.spaces.derivation.chains.chain_reduction import Scaling
 from tilewright.spaces.derivation.scopes import Leaf
 from tilewright.spaces.language.tree import Expression, Read
@@ -32,17 +32,12 @@ class Finish:
     pairs: int
     column: str = "column0 + j * 8"
 
-    @property
-    def chained(self) -> Chained:
-        """The program."""
-        return self.chain.chained
-
     def lines(self) -> list[str]:
         """All outputs of a row. A reduction over no key is what its reducer begins with, whatever
         the program makes of that; its place is the first."""
         lines: list[str] = []
         around = self.chain.row
-        scalars = self.chained.scalars
+        scalars = self.chain.chained.scalars
         raw = {r.name: f"state{k}[r]" for k, r in enumerate(scalars)}
         raw |= {scalars[k].name: f"(float)place{k}[r]" for k in self.chain.placed}
         lines += self._settled()
@@ -53,10 +48,10 @@ class Finish:
             lines.append(f"const float result{k} = {value};")
         results = {r.name: f"result{k}" for k, r in enumerate(scalars)}
         row = ThreadScope("w", _known(results), lines, states)
-        for output in self.chained.outputs:
+        for output in self.chain.chained.outputs:
             if not output.wide:
                 lines += self._row_output(output, row.text(output.value))
-        if any(output.wide for output in self.chained.outputs):
+        if any(output.wide for output in self.chain.chained.outputs):
             lines += self._wide_outputs(row, states)
         return lines
 
@@ -82,7 +77,7 @@ class Finish:
 
     def _times(self, scaling: Scaling, factor: str) -> list[str]:
         """Lines that multiply the totals that a correction is of."""
-        scalars, weighings = enumerate(self.chained.scalars), self.chained.weighings
+        scalars, weighings = enumerate(self.chain.chained.scalars), self.chain.chained.weighings
         lines = [f"state{k}[r] *= {factor};" for k, r in scalars if r.correction == scaling]
         for text, weighing in zip(self.sums, weighings, strict=True):
             if weighing.reduction.correction == scaling:
@@ -101,9 +96,9 @@ class Finish:
 
     def _wide_outputs(self, row: ThreadScope, states: ThreadScope) -> list[str]:
         body: list[str] = []
-        width = self.chained.width
+        width = self.chain.chained.width
         names = {width.name: "column"}
-        weighings = self.chained.weighings
+        weighings = self.chain.chained.weighings
         sums = {w.reduction.name: text for w, text in zip(weighings, self.sums, strict=True)}
         raw = ThreadScope("y", _known(sums), body, states)
         results = {}
@@ -114,7 +109,7 @@ class Finish:
         wide = _known(results)
         leaf = self.access.knowing(names).leaf
         scope = ThreadScope("z", lambda node: wide(node) or self._along(node, leaf), body, row)
-        outputs = [output for output in self.chained.outputs if output.wide]
+        outputs = [output for output in self.chain.chained.outputs if output.wide]
         stores = []
         for n, output in enumerate(outputs):
             kind = C_TYPES[output.array.dtype]
@@ -137,11 +132,11 @@ class Finish:
 
     def _along(self, node: Expression, leaf: Leaf) -> str | None:
         """What differs along the width."""
-        width = self.chained.width.name
-        return leaf(node) if width in self.chained.indexing.reads(node) else None
+        width = self.chain.chained.width.name
+        return leaf(node) if width in self.chain.chained.indexing.reads(node) else None
 
     def _store_pair(self, output: ChainedOutput, pair: str) -> list[str]:
-        width = self.chained.width
+        width = self.chain.chained.width
         step = output.offset.coefficient(width.name)
         others = output.offset.without([width.name]).divisor
         together = step == 1 and gcd(2, width.extent, others) == 2
@@ -158,7 +153,7 @@ class Finish:
         return lines
 
     def _place(self, output: ChainedOutput, column: str = "0") -> str:
-        known: Mapping[str, str] = {self.chained.width.name: column}
+        known: Mapping[str, str] = {self.chain.chained.width.name: column}
         offset = self.access.knowing(known).text(output.offset)
         return f"{self.access.buffers[output.array.name]} + {offset}"
 

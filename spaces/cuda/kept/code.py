@@ -28,7 +28,6 @@ from tilewright.spaces.cuda.kept.long_sums import LongSums
 from tilewright.spaces.cuda.kept.sizes import TICKET, KeptSizes
 from tilewright.spaces.cuda.kept.thread import Thread
 from tilewright.spaces.cuda.maps.code import HELPERS
-from tilewright.spaces.derivation.kept.view import KeptView
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.products.reach import Reach
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
@@ -77,11 +76,6 @@ class KeptCode:
         )
 
     @property
-    def view(self) -> KeptView:
-        """What is computed."""
-        return self.sizes.view
-
-    @property
     def _outputs(self) -> range:
         return range(self.sizes.outputs)
 
@@ -94,11 +88,11 @@ class KeptCode:
     @property
     def integer(self) -> str:
         """C type of the loops' variables, of offsets and of indices that may be beyond borders."""
-        reads = self.view.reads.values()
-        indices = [access.offset for access in (*reads, *self.view.outputs)]
+        reads = self.sizes.view.reads.values()
+        indices = [access.offset for access in (*reads, *self.sizes.view.outputs)]
         indices += [bound.index for access in reads for bound in access.bounds]
         narrow = index_type(argument.array for argument in self.arguments)
-        reach = Reach(self.view.program)
+        reach = Reach(self.sizes.view.program)
         return narrow if reach.are_narrow(indices) else "i64"
 
     # -- the entry ---------------------------------------------------------------------------
@@ -140,15 +134,15 @@ class KeptCode:
         body.let("const int", "task", f"own < {self.sizes.tasks} ? own : {self.sizes.tasks - 1}")
         tasks = spatial(*self.sizes.counts)
         places = only_task(tasks, index("task", self.sizes.tasks))
-        for loop, place in zip(self.view.kept, places, strict=True):
+        for loop, place in zip(self.sizes.view.kept, places, strict=True):
             body.let(f"const {self.integer}", loop.name, self._start(loop, place))
-        lane, vector = self.view.lane, self.thread.vector
+        lane, vector = self.sizes.view.lane, self.thread.vector
         left = f"{lane.extent} - {lane.name}" if lane.extent % vector else vector
         body.let(f"const {self.integer}", "left", left)
 
     def _start(self, loop: Loop, place: Index) -> Value:
         """The first turn of a loop in a task; the last task begins sooner, if it must."""
-        if loop == self.view.lane:
+        if loop == self.sizes.view.lane:
             return place * self.thread.vector
         if loop != self.sizes.across:
             return place
@@ -167,7 +161,7 @@ class KeptCode:
 
     @property
     def _identity(self) -> str:
-        identity = REDUCERS[self.view.reducer].identity
+        identity = REDUCERS[self.sizes.view.reducer].identity
         if identity in (float("inf"), float("-inf")):
             return f"{'-' if identity < 0 else ''}tw::bits_float(0x7f800000u)"
         return f"{identity!r}f"

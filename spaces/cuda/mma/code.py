@@ -52,21 +52,16 @@ class MmaCode(BlockCode):
         """Fragments of 16 rows and of 16 columns in a warp's tile."""
         return self.number("tile_rows") // FRAGMENT, self.number("tile_columns") // FRAGMENT
 
-    @property
-    def element_bytes(self) -> int:
-        """Bytes of an element of A and B."""
-        return self.sizes.bytes
-
     # -- memory --------------------------------------------------------------------------------
 
     def copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
         """Tiles keep their order in shared memory where ``ldmatrix`` can transpose them;
         elements of other sizes than 2 bytes are put crosswise on the way if they must."""
         tile = (width, self.depth) if deep else (self.depth, width)
-        if deep or self.element_bytes == 2:
-            shared = swizzled_tile(*tile, self.element_bytes)
+        if deep or self.sizes.bytes == 2:
+            shared = swizzled_tile(*tile, self.sizes.bytes)
         else:
-            shared = permuted(swizzled_tile(width, self.depth, self.element_bytes), 1, 0)
+            shared = permuted(swizzled_tile(width, self.depth, self.sizes.bytes), 1, 0)
         return copy_of(self.product, operand, name, tile, self.threads, shared)
 
     @cached_property
@@ -82,9 +77,9 @@ class MmaCode(BlockCode):
                 rank,
                 self.warps,
                 self.fragments[rank],
-                copy.shared if deep or self.element_bytes == 2 else permuted(copy.shared, 1, 0),
-                deep or self.element_bytes != 2,
-                self.element_bytes,
+                copy.shared if deep or self.sizes.bytes == 2 else permuted(copy.shared, 1, 0),
+                deep or self.sizes.bytes != 2,
+                self.sizes.bytes,
             )
             for rank, (name, copy, deep) in enumerate(parts)
         )

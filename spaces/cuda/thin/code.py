@@ -23,7 +23,6 @@ from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.thin.large import LargeOperand
 from tilewright.spaces.cuda.thin.matrices import MatrixInstructions, TurnedMatrices
 from tilewright.spaces.cuda.thin.multiply import MultiplyAdds, Place, ThinMultiply
-from tilewright.spaces.cuda.thin.product import ThinProduct
 from tilewright.spaces.cuda.thin.sizes import ThinSizes
 from tilewright.spaces.cuda.thin.small import SmallOperand
 from tilewright.spaces.cuda.thin.tile import ThinTile
@@ -44,11 +43,6 @@ class ThinCode(GridCode):
 
     sizes: ThinSizes
 
-    @property
-    def thin(self) -> ThinProduct:
-        """The product along its thin side."""
-        return self.sizes.thin
-
     @cached_property
     def tile(self) -> ThinTile:
         """Who reads what."""
@@ -64,8 +58,8 @@ class ThinCode(GridCode):
         """Blocks to tiles of columns, and to parts of the depth."""
         return TileGrid(
             1,
-            int(ceil_div(self.thin.many, self.tile.columns)),
-            int(ceil_div(self.thin.terms, self.tile.depth)),
+            int(ceil_div(self.sizes.thin.many, self.tile.columns)),
+            int(ceil_div(self.sizes.thin.terms, self.tile.depth)),
             splits=self.tile.number("splits"),
             batches=self.product.batches,
         )
@@ -199,7 +193,7 @@ class ThinCode(GridCode):
     @property
     def _sums(self) -> int:
         """Sums of a block."""
-        return self.thin.few * self.tile.columns
+        return self.sizes.thin.few * self.tile.columns
 
     @property
     def _elements(self) -> TaskMapping:
@@ -234,7 +228,7 @@ class ThinCode(GridCode):
 
         def body(at: tuple[Index, ...]) -> list[str]:
             (element,) = at
-            place = self.thin.place(element // columns, index("column0") + element % columns)
+            place = self.sizes.thin.place(element // columns, index("column0") + element % columns)
             return output.store(*place, [f"total[{(element // self.tile.threads).text}]"])
 
         return unrolled(self._elements, THREAD, body, "f", (self._sums,), self._integer)

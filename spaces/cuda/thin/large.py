@@ -10,7 +10,6 @@ from tilewright.spaces.algebra.mapping import TaskMapping, repeat
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.blocks.unrolled import unrolled
 from tilewright.spaces.cuda.thin.multiply import ThinMultiply
-from tilewright.spaces.cuda.thin.product import ThinProduct
 from tilewright.spaces.cuda.thin.tile import ThinTile
 
 
@@ -24,11 +23,6 @@ class LargeOperand:
     integer: str
 
     @property
-    def thin(self) -> ThinProduct:
-        """The product along its thin side."""
-        return self.tile.thin
-
-    @property
     def stages(self) -> list[str]:
         """Suffixes of the registers of each step that is held at a time."""
         return [str(i) for i in range(self.tile.number("in_flight"))]
@@ -39,7 +33,7 @@ class LargeOperand:
 
     def start(self) -> list[str]:
         """A thread's first vector of the large operand."""
-        thin = self.thin
+        thin = self.tile.thin
         column, term = self._position(Index())
         place = column * thin.column_stride + term * thin.large_depth_stride
         kind = C_TYPES[thin.large.dtype]
@@ -51,7 +45,7 @@ class LargeOperand:
 
     def advance(self) -> list[str]:
         """Go on to the next step."""
-        stride = self.tile.depth * self.thin.large_depth_stride
+        stride = self.tile.depth * self.tile.thin.large_depth_stride
         return [f"from += {stride};", f"depth0 += {self.tile.depth};"]
 
     # -- a vector ------------------------------------------------------------------------------
@@ -75,7 +69,7 @@ class LargeOperand:
 
     def _read(self, stage: str, *vector: Index) -> list[str]:
         """Read one vector, zeros where it lies outside of the operand."""
-        thin, tile = self.thin, self.tile
+        thin, tile = self.tile.thin, self.tile
         words = max(tile.vector) // (1 + self.multiply.pairs)
         place = self._held_at(*vector)
         ahead = self.tile.number("fetch")
@@ -102,7 +96,7 @@ class LargeOperand:
 
     def _address(self, *vector: Index) -> str:
         """Where a vector is, from the thread's first."""
-        thin, tile = self.thin, self.tile
+        thin, tile = self.tile.thin, self.tile
         if tile.by_rows:
             columns, deep = vector[0] * tile.columns_at_once, Index()
         else:
@@ -126,11 +120,11 @@ class LargeOperand:
             c * tile.lanes[0] + tile.lane[0],
             (run * tile.lanes[1] + tile.lane[1]) * tile.run,
         )
-        place = column * tile.slab_pitch + term * self.thin.large.element.bytes
+        place = column * tile.slab_pitch + term * self.tile.thin.large.element.bytes
         return [f"tw::load_shared<4>(own + {c * 4}, slab + {place});"]
 
     def _put(self, vector: Index) -> list[str]:
         """Store a vector that was read to the slab."""
         column, term = self.tile.row_read(vector)
-        place = column * self.tile.slab_pitch + term * self.thin.large.element.bytes
+        place = column * self.tile.slab_pitch + term * self.tile.thin.large.element.bytes
         return [f"tw::store_shared<4>(slab + {place}, held0 + {self._held_at(vector)});"]

@@ -20,7 +20,6 @@ from tilewright.spaces.algebra.layout import row_major
 from tilewright.spaces.cuda.blocks.gathered import at, digits
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
 from tilewright.spaces.derivation.products.splitting import Part
-from tilewright.spaces.workloads.array import Array
 
 VECTOR_BYTES = 16
 PAIR = 2
@@ -84,17 +83,12 @@ class Image:
 
     product: ImplicitProduct
 
-    @property
-    def operand(self) -> Array:
-        """The array."""
-        return self.product.left
-
     @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
         """From the slowest to the fastest."""
         factor, found = self.product.view.left, []
-        for rank in self.operand.order:
-            place, extent = factor.indices[rank], self.operand.shape[rank]
+        for rank in self.product.left.order:
+            place, extent = factor.indices[rank], self.product.left.shape[rank]
             least, most = place.span
             before, after = max(0, -(least or 0)), max(0, (most or 0) - extent + 1)
             found.append(Dimension(place, before, extent, after))
@@ -119,7 +113,7 @@ class Image:
     @property
     def vector(self) -> int:
         """Elements that are copied at a time."""
-        return gcd(VECTOR_BYTES // self.operand.element.bytes, self._held)
+        return gcd(VECTOR_BYTES // self.product.left.element.bytes, self._held)
 
     @property
     def unit(self) -> int:

@@ -34,10 +34,6 @@ class BufferFill:
         """All of the buffer."""
         return self._matrices(m, n) if self.buffer.element_bytes == 2 else self._pairs(m, n)
 
-    @property
-    def _swapped(self) -> bool:
-        return self.sums.swapped
-
     def _pairs(self, m: Index, n: Index) -> list[str]:
         def body(indices: tuple[Index, ...]) -> list[str]:
             row, column = indices[0], indices[1] * 2
@@ -52,13 +48,13 @@ class BufferFill:
 
     def _store_pair(self, m: Index, n: Index) -> list[str]:
         address = self.buffer.address
-        if not self._swapped:
+        if not self.sums.swapped:
             return [f"tw::store_shared<2>({address(m, n)}, value);"]
         return [f"tw::store_shared({address(n + e, m)}, value[{e}]);" for e in range(2)]
 
     def _beside(self, m: Index, n: Index) -> list[str]:
         """Declare ``beside``: what was fetched for the pair at (m, n) of the buffer."""
-        if not self._swapped:
+        if not self.sums.swapped:
             return ["float beside[2];", f"tw::load_shared<2>(beside, {self.buffer.address(m, n)});"]
         loads = [f"tw::load_shared<float>({self.buffer.address(n + e, m)})" for e in range(2)]
         return [f"const float beside[2] = {{{', '.join(loads)}}};"]
@@ -104,11 +100,13 @@ class BufferFill:
     def _each_row(self, first: tuple[Index, Index], call: str) -> list[str]:
         """The ``call`` of an instruction on four matrices: each lane gives it the address of a row
         of one."""
-        unit, matrix_rows = ((8, 1), spatial(1, 8)) if self._swapped else ((1, 8), spatial(8, 1))
+        unit, matrix_rows = (
+            ((8, 1), spatial(1, 8)) if self.sums.swapped else ((1, 8), spatial(8, 1))
+        )
 
         def body(task: tuple[Index, ...]) -> list[str]:
             at = [f + t * u for f, t, u in zip(first, task, unit, strict=True)]
-            return [call.format(self.buffer.address(*(reversed(at) if self._swapped else at)))]
+            return [call.format(self.buffer.address(*(reversed(at) if self.sums.swapped else at)))]
 
         addresses = spatial(1, 2) * spatial(2, 1) * matrix_rows
         return addresses.emit("lane", body, integer="int", language="cuda")
@@ -116,4 +114,4 @@ class BufferFill:
     @property
     def _suffix(self) -> str:
         """Where n runs along rows of the output, matrices are transposed on the way."""
-        return "_trans" if self._swapped else ""
+        return "_trans" if self.sums.swapped else ""

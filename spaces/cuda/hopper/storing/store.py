@@ -53,17 +53,12 @@ class TileStore:
     @property
     def chunk(self) -> int:
         """Columns of a block that are finished at a time."""
-        most = CHUNK if self.swapped else min(CHUNK, WIDEST_SWIZZLE // self._element_bytes)
+        most = (
+            CHUNK
+            if self.swapped
+            else min(CHUNK, WIDEST_SWIZZLE // self.finish.output.element.bytes)
+        )
         return gcd(self.columns, most)
-
-    @property
-    def _element_bytes(self) -> int:
-        return self.finish.output.element.bytes
-
-    @property
-    def buffer_bytes(self) -> int:
-        """Bytes of a buffer."""
-        return self._buffer.bytes
 
     @property
     def tensor_maps(self) -> dict[str, TensorMapSpec]:
@@ -100,7 +95,7 @@ class TileStore:
         return [
             "if (thread == 0) {",
             "  tw::tma_wait_read<0>();",
-            f"  tw::mbarrier_arrive_expect(fetched, {self.buffers * self.buffer_bytes});",
+            f"  tw::mbarrier_arrive_expect(fetched, {self.buffers * self._buffer.bytes});",
             *(f"  {line}" for line in loads),
             "}",
             "tw::sync_warp();",
@@ -155,7 +150,7 @@ class TileStore:
         in_segments = segments_of(self.finish.product) is not None
         return [
             "const int lane = thread % 32;",
-            f"const u32 buffer = staging + turn * {self.buffer_bytes};",
+            f"const u32 buffer = staging + turn * {self._buffer.bytes};",
             *([] if self.fetched else free),
             *BufferFill(self._sums, self._buffer).lines(m, n),
             # what threads wrote, TMA reads by the asynchronous proxy
