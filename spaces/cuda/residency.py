@@ -6,7 +6,7 @@ Templates differ in how decisions become sizes, not in what there is of each.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,17 @@ def block_threads(
         lambda c: (
             f"{c[first]} times {c[second]} warps are {sizes.threads(c)} threads; allowed: {allowed}"
         ),
+    )
+
+
+def shared_memory(reads: Sequence[str], taken: Callable[[Any], Any], target: CudaTarget) -> Rule:
+    """No more shared memory is ``taken``, in bytes, than a block has."""
+    most = target.shared_per_block
+    return Rule(
+        "shared_memory",
+        tuple(reads),
+        lambda c: taken(c) <= most,
+        lambda c: f"{taken(c)} bytes of shared memory; a block has {most}",
     )
 
 

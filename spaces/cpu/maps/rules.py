@@ -10,7 +10,7 @@ from tilewright.spaces.cpu.maps.straight import STRIPS
 from tilewright.spaces.cpu.maps.tiling import NOTHING, TURN
 from tilewright.spaces.cpu.sharing import idle_threads
 from tilewright.spaces.cpu.target import CpuTarget
-from tilewright.spaces.derivation.maps.order import order_rule
+from tilewright.spaces.derivation.maps.order import covering, extent_rules, order_rule
 from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
@@ -34,35 +34,13 @@ def map_rules(template: MapTemplate) -> tuple[Rule, ...]:
     )
 
 
-def _covering(extent: int) -> int:
-    """The least power of two that is not below an extent."""
-    return 1 << (extent - 1).bit_length()
-
-
 def _tile_rules(template: MapTemplate) -> list[Rule]:
     plane, lanes = template.plane, template.registers.lanes
-    tallest, widest = _covering(plane.height), _covering(max(plane.width, lanes))
+    tallest, widest = covering(plane.height), covering(max(plane.width, lanes))
     least_rows = min(template.registers.side, tallest) if plane.transposed else 1
     least = min(LEAST_TILE, min(tallest, 256) * min(widest, 65536))
     return [
-        Rule(
-            "tile_height",
-            ("tile_rows",),
-            lambda c: (c["tile_rows"] <= tallest) & (c["tile_rows"] >= least_rows),
-            lambda c: (
-                f"a tile of {c['tile_rows']} of {plane.height} rows; allowed: {least_rows} to "
-                f"{tallest}"
-            ),
-        ),
-        Rule(
-            "tile_width",
-            ("tile_columns",),
-            lambda c: (c["tile_columns"] <= widest) & (c["tile_columns"] >= lanes),
-            lambda c: (
-                f"a tile of {c['tile_columns']} of {plane.width} columns; allowed: {lanes} to "
-                f"{widest}"
-            ),
-        ),
+        *extent_rules(plane, (least_rows, tallest), (lanes, widest)),
         Rule(
             "tile_size",
             ("tile_rows", "tile_columns"),

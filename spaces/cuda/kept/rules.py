@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
+from tilewright.spaces.cuda.residency import shared_memory
 from tilewright.spaces.cuda.target import WARP, CudaTarget
 from tilewright.spaces.derivation.kept.cutting import turn_rules
 from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
@@ -168,14 +169,10 @@ def _room_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
         return KeptSizes(view, c)
 
     return [
-        Rule(
-            "shared_memory",
+        shared_memory(
             ("vector", "coarsening", "threads", "reduction_threads", "splits"),
-            lambda c: sizes(c).shared_bytes <= target.shared_per_block,
-            lambda c: (
-                f"{sizes(c).shared_bytes} bytes of shared memory; a block has "
-                f"{target.shared_per_block}"
-            ),
+            lambda c: sizes(c).shared_bytes,
+            target,
         ),
         Rule(
             "grid",

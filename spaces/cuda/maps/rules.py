@@ -6,8 +6,9 @@ from typing import Any
 
 from tilewright.spaces.cuda.maps.sizes import MapSizes, widest
 from tilewright.spaces.cuda.occupancy import SECTOR
+from tilewright.spaces.cuda.residency import shared_memory
 from tilewright.spaces.cuda.target import MOST_BLOCKS, CudaTarget
-from tilewright.spaces.derivation.maps.order import order_rule
+from tilewright.spaces.derivation.maps.order import covering, extent_rules, order_rule
 from tilewright.spaces.derivation.maps.plane import Plane
 from tilewright.spaces.template import Rule
 
@@ -25,11 +26,6 @@ def map_rules(plane: Plane, target: CudaTarget) -> tuple[Rule, ...]:
         *_thread_rules(plane, target),
         order_rule(plane),
     )
-
-
-def _covering(extent: int) -> int:
-    """The least power of two that is not below an extent."""
-    return 1 << (extent - 1).bit_length()
 
 
 def _vector_rules(plane: Plane) -> list[Rule]:
@@ -52,7 +48,7 @@ def _vector_rules(plane: Plane) -> list[Rule]:
 
 def _extent_rules(plane: Plane) -> list[Rule]:
     """Tiles hardly larger than the plane, and no narrower than what memory gives at a time."""
-    tallest, broadest = _covering(plane.height), _covering(plane.width)
+    tallest, broadest = covering(plane.height), covering(plane.width)
     written = max(output.array.element.bytes for output in plane.view.outputs)
     read = max((access.array.element.bytes for access in plane.transposed), default=0)
     least_rows = min(tallest, SECTOR // read) if read else 1
@@ -69,24 +65,7 @@ def _extent_rules(plane: Plane) -> list[Rule]:
             ),
             implied=True,
         ),
-        Rule(
-            "tile_height",
-            ("tile_rows",),
-            lambda c: (c["tile_rows"] >= least_rows) & (c["tile_rows"] <= tallest),
-            lambda c: (
-                f"a tile of {c['tile_rows']} of {plane.height} rows; allowed: {least_rows} to "
-                f"{tallest}"
-            ),
-        ),
-        Rule(
-            "tile_width",
-            ("tile_columns",),
-            lambda c: (c["tile_columns"] >= least_columns) & (c["tile_columns"] <= broadest),
-            lambda c: (
-                f"a tile of {c['tile_columns']} of {plane.width} columns; allowed: "
-                f"{least_columns} to {broadest}"
-            ),
-        ),
+        *extent_rules(plane, (least_rows, tallest), (least_columns, broadest)),
     ]
 
 
@@ -111,15 +90,7 @@ def _thread_rules(plane: Plane, target: CudaTarget) -> list[Rule]:
             lambda c: sizes(c).thread_bytes <= MOST_BYTES,
             lambda c: f"a thread would move {sizes(c).thread_bytes} bytes; allowed: {MOST_BYTES}",
         ),
-        Rule(
-            "shared_memory",
-            ("tile_rows", "tile_columns"),
-            lambda c: sizes(c).shared_bytes <= target.shared_per_block,
-            lambda c: (
-                f"{sizes(c).shared_bytes} bytes of shared memory; a block has "
-                f"{target.shared_per_block}"
-            ),
-        ),
+        shared_memory(("tile_rows", "tile_columns"), lambda c: sizes(c).shared_bytes, target),
         Rule(
             "grid",
             ("tile_rows", "tile_columns"),
