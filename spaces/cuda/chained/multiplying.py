@@ -14,7 +14,7 @@ from tilewright.spaces.cuda.chained.block import WIDE, Block
 from tilewright.spaces.cuda.chained.operands import Operands
 from tilewright.spaces.cuda.chains.tile_chain import Written
 from tilewright.spaces.cuda.mma.code import INSTRUCTIONS
-from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT, multiply_add
 from tilewright.spaces.derivation.rounding.reductions import RAISED
 from tilewright.spaces.language.tree import Expression
 
@@ -72,13 +72,8 @@ class Multiplying:
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices
-            block, half = (j // 2).text, j % 2 * 2
-            pair = f"{right}[{block}][{half.text}], {right}[{block}][{(half + 1).text}]"
-            call = f"tw::{INSTRUCTIONS[kind]}"
-            return [
-                f"const u32 pair[2] = {{{pair}}};",
-                f"{call}({sums}[{i.text}][{j.text}], {left}[{i.text}], pair);",
-            ]
+            total = f"{sums}[{i.text}][{j.text}]"
+            return multiply_add(INSTRUCTIONS[kind], total, (left, right), indices)
 
         return body
 

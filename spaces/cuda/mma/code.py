@@ -21,7 +21,7 @@ from tilewright.spaces.cuda.blocks.copies.block_copy import BlockCopy
 from tilewright.spaces.cuda.blocks.copies.gather_copy import copy_of
 from tilewright.spaces.cuda.blocks.unrolled import unrolled
 from tilewright.spaces.cuda.mma.accumulators import Accumulators
-from tilewright.spaces.cuda.mma.fragments import FRAGMENT, Fragments, swizzled_tile
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT, Fragments, multiply_add, swizzled_tile
 from tilewright.spaces.cuda.mma.sizes import MmaSizes
 from tilewright.spaces.workloads.array import Array
 
@@ -184,12 +184,7 @@ class MmaCode(BlockCode):
         def accumulate(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices
             total = f"{'packed' if self._is_packed else 'sums'}[{(i * columns + j).text}]"
-            block, half = (j // 2).text, j % 2 * 2
-            pair = f"b[{block}][{half.text}], b[{block}][{(half + 1).text}]"
-            return [
-                f"const u32 pair[2] = {{{pair}}};",
-                f"tw::{self._instruction}({total}, a[{i.text}], pair);",
-            ]
+            return multiply_add(self._instruction, total, ("a", "b"), indices)
 
         return unrolled(repeat(self.depth // left.terms), 0, step, "k")
 

@@ -104,3 +104,17 @@ def _along(rank: int, extent: int) -> TaskMapping:
     shape = [1, 1, 1]
     shape[rank] = extent
     return spatial(*shape)
+
+
+def multiply_add(
+    instruction: str, total: str, factors: tuple[str, str], indices: Sequence[Index]
+) -> list[str]:
+    """Return lines that add to ``total`` the product of fragments of two ``factors``: at
+    ``indices``, of which the right one counts halves."""
+    (left, right), (i, j) = factors, indices
+    block, half = (j // 2).text, j % 2 * 2
+    pair = f"{right}[{block}][{half.text}], {right}[{block}][{(half + 1).text}]"
+    return [
+        f"const u32 pair[2] = {{{pair}}};",
+        f"tw::{instruction}({total}, {left}[{i.text}], pair);",
+    ]

@@ -20,7 +20,7 @@ from tilewright.spaces.cuda.blocks.finish import signature
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.mma.accumulators import Accumulators
 from tilewright.spaces.cuda.mma.code import INSTRUCTIONS
-from tilewright.spaces.cuda.mma.fragments import FRAGMENT, Fragments
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT, Fragments, multiply_add
 from tilewright.spaces.cuda.windows.memory import WindowMemory
 from tilewright.spaces.cuda.windows.plan import WindowPlan
 from tilewright.spaces.cuda.windows.sizes import OFFSET_BYTES
@@ -170,13 +170,9 @@ class WindowCode:
 
         def accumulate(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices
-            block, half = (j // 2).text, j % 2 * 2
-            pair = f"b[{block}][{half.text}], b[{block}][{(half + 1).text}]"
             total = f"sums[{(i * columns + j).text}]"
-            return [
-                f"const u32 pair[2] = {{{pair}}};",
-                f"tw::{INSTRUCTIONS[self.plan.product.left.dtype]}({total}, a[{i.text}], pair);",
-            ]
+            instruction = INSTRUCTIONS[self.plan.product.left.dtype]
+            return multiply_add(instruction, total, ("a", "b"), indices)
 
         return [
             f"u32 a[{rows}][4], b[{self.right.count}][4];",
