@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilewright.spaces.decided import Decided
+
 
 class Plan:
     """A base for plans, which have the decisions ``values`` of one schedule."""
@@ -27,3 +29,10 @@ class Size:
 
     def __get__(self, plan: Any, owner: type) -> int:
         return int(getattr(getattr(plan, self.of), self.method)(plan.values))
+
+
+class Number(Decided):
+    """Reads an integer decision of a plan."""
+
+    def __get__(self, plan: Any, owner: type) -> int:
+        return int(plan.values[self.name])

@@ -15,6 +15,7 @@ from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cpu.abi import LINE_BYTES
 from tilewright.spaces.cpu.maps.registers import Registers
 from tilewright.spaces.cpu.maps.straight import STRIPS
+from tilewright.spaces.decided import Decided
 from tilewright.spaces.derivation.maps.order import ROWS
 from tilewright.spaces.derivation.maps.plane import Plane
 
@@ -31,15 +32,8 @@ class Tiling:
     registers: Registers
     values: Mapping[str, Any]
 
-    @property
-    def tile_rows(self) -> Any:
-        """Rows of a tile."""
-        return self.values["tile_rows"]
-
-    @property
-    def tile_columns(self) -> Any:
-        """Columns of a tile."""
-        return self.values["tile_columns"]
+    tile_rows = Decided()
+    tile_columns = Decided()
 
     @property
     def row_tiles(self) -> Any:
@@ -72,20 +66,12 @@ class Tiling:
         """Elements of one transposed tile."""
         return round_up(self.tile_rows, self.registers.side) * self.pitch
 
-    @property
-    def straight(self) -> Any:
-        """Whether blocks that are transposed go from registers to where they are wanted."""
-        return self.values.get("register_transpose", False)
-
-    @property
-    def strips(self) -> Any:
-        """Strips of such blocks that are walked together."""
-        return self.values.get("strips", STRIPS[0])
-
-    @property
-    def skew(self) -> Any:
-        """Blocks that each of these strips is behind the one before it."""
-        return self.values.get("skew", 0)
+    straight = Decided("register_transpose", False)
+    """Whether blocks that are transposed go from registers to where they are wanted."""
+    strips = Decided("strips", STRIPS[0])
+    """Strips of such blocks that are walked together."""
+    skew = Decided("skew", 0)
+    """Blocks that each of these strips is behind the one before it."""
 
     @property
     def asks(self) -> Any:

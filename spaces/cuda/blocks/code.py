@@ -18,7 +18,7 @@ from tilewright.spaces.cuda.blocks.grid_code import GridCode
 from tilewright.spaces.cuda.blocks.segments import segment_lines, segments_of
 from tilewright.spaces.cuda.blocks.sizes import RingSizes
 from tilewright.spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
-from tilewright.spaces.cuda.plan import Size
+from tilewright.spaces.cuda.plan import Number, Size
 from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.workloads.array import Array
 
@@ -76,11 +76,7 @@ class BlockCode(GridCode):
     stages = Size()
     left_bytes = Size()
     stage_bytes = Size()
-
-    @property
-    def depth(self) -> int:
-        """Terms of one step."""
-        return self.number("depth")
+    depth = Number()
 
     @cached_property
     def grid(self) -> TileGrid:

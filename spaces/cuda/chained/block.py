@@ -19,7 +19,7 @@ from tilewright.spaces.cuda.chains.splits.rooms import SHARED, Crew
 from tilewright.spaces.cuda.chains.splits.sending import VECTOR, SentParts, rows_inside
 from tilewright.spaces.cuda.chains.splits.splitting import SplitKeys, own_pairs
 from tilewright.spaces.cuda.chains.splits.state_merging import StateMerging
-from tilewright.spaces.cuda.plan import Size
+from tilewright.spaces.cuda.plan import Number, Size
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.schedule import Value
 
@@ -53,11 +53,8 @@ class Block(SplitKeys):
     rows = Size()
     stage_bytes = Size()
     receiving_teams = Size()
-
-    @property
-    def teams(self) -> int:
-        """Groups of warps that have all rows of the block, and each its own keys."""
-        return self.number("warp_splits")
+    teams = Number("warp_splits")
+    """Groups of warps that have all rows of the block, and each its own keys."""
 
     @property
     def team_threads(self) -> int:
@@ -69,15 +66,9 @@ class Block(SplitKeys):
         """C text of a thread's number in its team."""
         return THREAD if self.teams == 1 else "thread"
 
-    @property
-    def slices(self) -> int:
-        """Slices of sixteen rows of a warp."""
-        return self.number("row_fragments")
-
-    @property
-    def keys(self) -> int:
-        """Keys of a tile."""
-        return self.number("keys")
+    slices = Number("row_fragments")
+    """Slices of sixteen rows of a warp."""
+    keys = Number()
 
     @property
     def columns(self) -> int:

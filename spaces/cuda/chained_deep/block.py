@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chained_deep.sizes import SHARED, DeepSizes
-from tilewright.spaces.cuda.plan import Size
+from tilewright.spaces.cuda.plan import Number, Size
 
 
 @dataclass(frozen=True)
@@ -15,10 +15,7 @@ class DeepBlock(Block):
 
     sizes: DeepSizes
 
-    @property
-    def depth_step(self) -> int:
-        """Terms of a score that come at a time."""
-        return self.number("depth_step")
+    depth_step = Number()
 
     steps = Size()
     ring_bytes = Size()

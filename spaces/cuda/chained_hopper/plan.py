@@ -28,7 +28,7 @@ from tilewright.spaces.cuda.chains.spans import Spans
 from tilewright.spaces.cuda.chains.splits.merging import PartMerging
 from tilewright.spaces.cuda.chains.splits.rooms import Crew
 from tilewright.spaces.cuda.chains.splits.splitting import SplitKeys
-from tilewright.spaces.cuda.plan import Size
+from tilewright.spaces.cuda.plan import Number, Size
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.warpgroups import GROUP
 from tilewright.spaces.derivation.chained.grouping import with_row_factors
@@ -50,25 +50,11 @@ class ChainedPlan(SplitKeys):
         chained = self.sizes.chained
         return raised(with_row_factors(chained)) if self.sizes.has_bytes else chained
 
-    @cached_property
-    def warpgroups(self) -> int:
-        """Warpgroups that multiply, of 64 rows each."""
-        return self.number("warpgroups")
-
-    @cached_property
-    def keys(self) -> int:
-        """Keys of a tile."""
-        return self.number("keys")
-
-    @cached_property
-    def stages(self) -> int:
-        """Stages of keys, and of the matrix."""
-        return self.number("stages")
-
-    @cached_property
-    def buffers(self) -> int:
-        """Rows that each warpgroup has at a time."""
-        return self.number("query_buffers")
+    warpgroups = Number()
+    keys = Number()
+    stages = Number()
+    buffers = Number("query_buffers")
+    """Rows that each warpgroup has at a time."""
 
     @property
     def in_registers(self) -> bool:

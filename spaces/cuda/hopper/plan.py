@@ -25,7 +25,7 @@ from tilewright.spaces.cuda.hopper.streams import is_streamed
 from tilewright.spaces.cuda.hopper.tile import OperandTile, ProductTile
 from tilewright.spaces.cuda.hopper_pairs.product import OTHER, PairedProduct, finishing, twin_of
 from tilewright.spaces.cuda.hopper_pairs.tile import pair_tile
-from tilewright.spaces.cuda.plan import Plan, Size
+from tilewright.spaces.cuda.plan import Number, Plan, Size
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.schedule import Value
 
@@ -61,10 +61,7 @@ class HopperPlan(Plan):
         m, n = self.tile
         return (m, n // 2) if twin_of(self.product) else (m, n)
 
-    @property
-    def consumers(self) -> int:
-        """Warpgroups that multiply."""
-        return self.number("consumers")
+    consumers = Number()
 
     @property
     def takes_turns(self) -> bool:
@@ -99,10 +96,7 @@ class HopperPlan(Plan):
         priority = "first" if self.streams and is_streamed(tile.operand, self.target) else ""
         return tile.load(to, tensor_map, "barrier", start, "depth0", priority)
 
-    @property
-    def stages(self) -> int:
-        """Stages of the ring."""
-        return self.number("stages")
+    stages = Number()
 
     @property
     def cluster(self) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from math import gcd, prod
 from typing import Any
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.decided import Decided
 from tilewright.spaces.derivation.kept.cutting import Cutting
 from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
 from tilewright.spaces.derivation.kept.view import KeptView
@@ -29,10 +30,8 @@ TICKETS = 256
 class KeptSizes(Cutting):
     """The tasks, one a thread or one for several threads, that decisions lead to."""
 
-    @property
-    def lane_elements(self) -> Any:
-        """Elements of a task side by side."""
-        return self.values["vector"]
+    lane_elements = Decided("vector")
+    """Elements of a task side by side."""
 
     @cached_property
     def held(self) -> tuple[Read, ...]:
@@ -46,20 +45,11 @@ class KeptSizes(Cutting):
             and same_in_tile(self.view, self.view.reads[read], self.values)
         )
 
-    @property
-    def threads(self) -> Any:
-        """Threads of a block."""
-        return self.values["threads"]
-
-    @property
-    def share(self) -> Any:
-        """Threads of a block that share a task."""
-        return self.values["reduction_threads"]
-
-    @property
-    def split(self) -> Any:
-        """Blocks that share a task."""
-        return self.values["splits"]
+    threads = Decided()
+    share = Decided("reduction_threads")
+    """Threads of a block that share a task."""
+    split = Decided("splits")
+    """Blocks that share a task."""
 
     @property
     def tasks(self) -> Any:

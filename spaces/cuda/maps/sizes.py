@@ -15,6 +15,7 @@ import numpy as np
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.occupancy import SECTOR
 from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.decided import Decided
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.plane import ALONG, Plane
 from tilewright.spaces.derivation.maps.view import Access
@@ -38,25 +39,13 @@ class MapSizes:
     plane: Plane
     values: Mapping[str, Any]
 
-    @property
-    def rows(self) -> Any:
-        """Rows of a tile."""
-        return self.values["tile_rows"]
-
-    @property
-    def columns(self) -> Any:
-        """Columns of a tile."""
-        return self.values["tile_columns"]
-
-    @property
-    def threads(self) -> Any:
-        """Threads of a block."""
-        return self.values["threads"]
-
-    @property
-    def vector(self) -> Any:
-        """Neighbouring columns that a thread computes, and rows of what turns that it reads."""
-        return self.values["vector"]
+    rows = Decided("tile_rows")
+    """Rows of a tile."""
+    columns = Decided("tile_columns")
+    """Columns of a tile."""
+    threads = Decided()
+    vector = Decided()
+    """Neighbouring columns that a thread computes, and rows of what turns that it reads."""
 
     @property
     def counts(self) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.block_sums import BLOCK
-from tilewright.spaces.cuda.plan import Plan, Size
+from tilewright.spaces.cuda.plan import Number, Plan, Size
 from tilewright.spaces.cuda.rows.source import Access, digits
 from tilewright.spaces.cuda.rows.tile import RowTile
 from tilewright.spaces.cuda.rows.values import Scope, computed_in
@@ -47,10 +47,8 @@ class Context(Plan):
         """The C type that is computed in."""
         return computed_in(self.rows.program)
 
-    @cached_property
-    def at_once(self) -> int:
-        """Rows that a thread has at once."""
-        return self.number("thread_rows")
+    at_once = Number("thread_rows")
+    """Rows that a thread has at once."""
 
     @cached_property
     def turn(self) -> int:

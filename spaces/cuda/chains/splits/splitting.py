@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cuda.plan import Plan
+from tilewright.spaces.cuda.plan import Number, Plan
 from tilewright.spaces.schedule import Value
 from tilewright.spaces.template import Rule
 
@@ -28,10 +28,8 @@ class SplitKeys(Plan):
 
     values: Mapping[str, Value]
 
-    @property
-    def split(self) -> int:
-        """Parts that the keys of a tile of rows are split into."""
-        return int(self.values["splits"])
+    split = Number("splits")
+    """Parts that the keys of a tile of rows are split into."""
 
     @property
     def merges_later(self) -> bool:
