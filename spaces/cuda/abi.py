@@ -88,4 +88,4 @@ def parameters(
 
 def _parameter(argument: Argument) -> str:
     constant = "const " if argument.role is Role.IN else ""
-    return f"{constant}{C_TYPES[argument.array.dtype]} *__restrict__ {argument.array.name}"
+    return f"{constant}{C_TYPES[argument.array.stored.dtype]} *__restrict__ {argument.array.name}"

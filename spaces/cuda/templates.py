@@ -10,6 +10,7 @@ TEMPLATES = TemplateList(
         "mma": "mma:Mma",
         "simt": "simt:Simt",
         "thin": "thin:CudaThin",
+        "low_bit": "low_bit:CudaLowBit",
         "chained_hopper": "chained_hopper:ChainedHopper",
         "chained": "chained:CudaChained",
         "chained_deep": "chained_deep:ChainedDeep",

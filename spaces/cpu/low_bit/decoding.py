@@ -9,7 +9,7 @@ processor to take for zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,40 +17,18 @@ import numpy as np
 
 from tilewright.spaces.cpu.isa import repeated
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.low_bit.decoding import CodeValues, fields_of, filled_in, literal
 from tilewright.spaces.low_bit.order import Slot, word_groups
-from tilewright.spaces.low_bit.values import POWERS, split_of
+from tilewright.spaces.low_bit.values import POWERS
 
 Lines = list[str]
-RAISED, RAISED_BITS = 2.0**23, 0x4B000000
-"""The number whose fraction's lowest bits count ones, and its bits."""
-MOST_ZERO = 2**16
-"""The zero points below it are exact beside :data:`RAISED`."""
 
 
-@dataclass(frozen=True)
-class Decoding:
-    """The way from words ``w0``, ``w1``, ... of ``lanes`` lanes to values of codes.
+@dataclass(frozen=True, kw_only=True)
+class Decoding(CodeValues):
+    """The way from words ``w0``, ``w1``, ... of ``lanes`` lanes to values of codes."""
 
-    With a ``table`` the values are entries of an array of floats that the kernel fills; they are
-    the dtype's own otherwise, less a ``zero`` that is known. Zero points that are not known may be
-    ``whole`` numbers of up to 8 bits.
-    """
-
-    name: str
     lanes: int
-    table: bool
-    zero: float | None
-    whole: bool = False
-
-    @property
-    def bits(self) -> int:
-        """Bits of a code."""
-        return dtype(self.name).bits
-
-    @property
-    def codes(self) -> int:
-        """The number of codes that there are."""
-        return int(2**self.bits)
 
     @cached_property
     def vectors(self) -> int:
@@ -62,30 +40,14 @@ class Decoding:
     @property
     def raised(self) -> bool:
         """Tell whether values are whole numbers that come as fractions of 2**23."""
-        integer = dtype(self.name).is_integer and not self.table
-        return integer and (self.codes > self.lanes or self.whole)
-
-    @property
-    def raised_by(self) -> float:
-        """The number by which raised values are larger than those of the codes."""
-        return RAISED + self._sign
-
-    @property
-    def _sign(self) -> int:
-        return 0 if self.name.startswith("uint") else 2 ** (self.bits - 1)
+        return super().raised and (self.codes > self.lanes or self.whole)
 
     @property
     def folds_zero(self) -> bool:
         """Tell whether the zero point is in the table, or in what raised values are lowered by."""
-        if self.zero is None or self.table:
-            return False
-        exact = self.zero.is_integer() and abs(self.zero) < MOST_ZERO
-        return exact if self.raised else self.vectors > 0
-
-    @property
-    def raises_zero(self) -> bool:
-        """Tell whether zero points are raised like values."""
-        return self.raised and self.whole
+        if self.raised or self.table or self.zero is None:
+            return super().folds_zero
+        return self.vectors > 0
 
     @property
     def needs_memory(self) -> bool:
@@ -102,7 +64,7 @@ class Decoding:
     def prelude(self, isa: str) -> str:
         """C definitions that kernels share, behind those of :mod:`spaces.cpu.vectors.simd`."""
         values = {"LANES": self.lanes, "TOP": 30 - (self.lanes - 1).bit_length()}
-        text = repeated(isa) + _replaced(_TEXT, values)
+        text = repeated(isa) + filled_in(_TEXT, values)
         lanes, halves = self.lanes, self.lanes // 2
         for name, first in (("low", 0), ("high", halves)):
             own = range(first, first + halves)
@@ -125,7 +87,7 @@ class Decoding:
         repeats = max(1, self.lanes // self.codes)
         known = []
         if not self.table:
-            entries = ", ".join(_float(v) for v in [*self.values] * repeats)
+            entries = ", ".join(literal(v) for v in [*self.values] * repeats)
             known = [f"static const float table[] = {{{entries}}};"]
         loads = (
             f"const vf table{n} = tw_load_float32(table + {n * self.lanes});"
@@ -153,63 +115,36 @@ class Decoding:
         """C expression: the values of the pairs' first or second ``code`` in a slot."""
         if self.vectors:
             given = ", ".join(f"table{n}" for n in range(self.vectors))
-            return f"tw_entries{self.vectors}({given}, {self._code(slot, code, masked=False)})"
+            return f"tw_entries{self.vectors}({given}, {self.code(slot, code, masked=False)})"
         if self.needs_memory:
-            return f"tw_looked_up(table, {self._code(slot, code)})"
+            return f"tw_looked_up(table, {self.code(slot, code)})"
         if not dtype(self.name).is_integer:
-            return f"tw_code_value({self._code(slot, code)})"
-        raised = f"(vf)({self._code(slot, code)} ^ {RAISED_BITS | self._sign:#x})"
-        if self.raises_zero:
-            return raised
-        known = self.zero if self.zero is not None and self.folds_zero else 0.0
-        return f"({raised} - {_float(self.raised_by + known)})"
-
-    def _code(self, slot: Slot, code: int, masked: bool = True) -> str:
-        """C expression: a code in the lowest bits, with anything above it unless it is masked."""
-        parts = []
-        for piece in slot:
-            shift = piece.place + 16 * code
-            moved = f"w{piece.word} >> {shift}" if shift else f"w{piece.word}"
-            if shift + piece.bits < 32 and (masked or len(slot) > 1):
-                moved = f"(({moved}) & {2**piece.bits - 1})"
-            parts.append(f"({moved} << {piece.bit})" if piece.bit else f"({moved})")
-        return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+            return f"tw_code_value({self.code(slot, code)})"
+        raised = f"(vf)({self.code(slot, code)} ^ {self.raised_bits:#x})"
+        return raised if self.raises_zero else f"({raised} - {literal(self.lowered_by)})"
 
     def _fields(self) -> str:
         """C text of ``tw_code_value``: a float of its sign, exponent and fraction."""
         if self.name == POWERS:
             return _POWERS
-        split = split_of(self.name)
-        assert split is not None
-        exponent, fraction = split
-        bias, most = 2 ** (exponent - 1) - 1, 2 ** (exponent + fraction)
-        special = ""
-        if self.name.endswith("fn"):
+        fields, special = fields_of(self.name), ""
+        if fields.nan is not None:
             special = (
-                f"  x = tw_either((vi)(size == {most - 1}), (vf)((vu){{0}} + 0x7fc00000), x);\n"
+                f"  x = tw_either((vi)(size == {fields.nan}), (vf)((vu){{0}} + 0x7fc00000), x);\n"
             )
-        elif self.bits == 8:
-            first = most - 2**fraction
-            beyond = f"(vf)(size << {23 - fraction} | 0x7f800000)"
-            special = f"  x = tw_either((vi)(size >= {first}), {beyond}, x);\n"
+        elif fields.infinite is not None:
+            beyond = f"(vf)(size << {fields.up} | 0x7f800000)"
+            special = f"  x = tw_either((vi)(size >= {fields.infinite}), {beyond}, x);\n"
         names = {
-            "MOST": most,
-            "UP": 23 - fraction,
-            "BASE": (127 - bias) << 23,
-            "UNIT": _float(2.0 ** (1 - bias - fraction)),
-            "NORMAL": 2**fraction,
+            "MOST": fields.sizes,
+            "UP": fields.up,
+            "BASE": fields.base,
+            "UNIT": literal(fields.unit),
+            "NORMAL": fields.normal,
             "SIGN": 32 - self.bits,
             "SPECIAL": special,
         }
-        return _replaced(_FIELDS, names)
-
-
-def _float(value: float) -> str:
-    if np.isnan(value):
-        return '__builtin_nanf("")'
-    if np.isinf(value):
-        return f"{'-' if value < 0 else ''}__builtin_inff()"
-    return f"{float(value).hex()}f"
+        return filled_in(_FIELDS, names)
 
 
 def _two(first: int, loaded: Lines) -> Lines:
@@ -236,13 +171,7 @@ def _four(first: int, loaded: Lines) -> Lines:
 def _shuffle(name: str, order: Iterable[int]) -> str:
     """C text of a function of two vectors of words that gives these lanes of both."""
     text = "static inline vu tw_@NAME@(vu a, vu b) { return (vu)tw_shuffle(a, b, @ORDER@); }\n"
-    return _replaced(text, {"NAME": name, "ORDER": ", ".join(map(str, order))})
-
-
-def _replaced(text: str, values: Mapping[str, object]) -> str:
-    for name, value in values.items():
-        text = text.replace(f"@{name}@", str(value))
-    return text
+    return filled_in(text, {"NAME": name, "ORDER": ", ".join(map(str, order))})
 
 
 _TEXT = """\

@@ -3,45 +3,14 @@
 from __future__ import annotations
 
 from tilewright.spaces.cpu.loops.prelude import C_TYPES, LIBRARY
-from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
-from tilewright.spaces.loops.plan import Plan
-from tilewright.spaces.low_bit.order import DEPTH
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.low_bit.served import why_no_codes
 from tilewright.spaces.workloads.workload import Workload
 
-STEP = 8
-"""Neighbours along the depth that kernels take at a time."""
 
-
-def why_no_codes(workload: Workload) -> str | None:
+def why_not(workload: Workload) -> str | None:
     """Return the reason in words; None if there are kernels."""
-    if not isinstance(workload, Computation):
-        return "no operand has packed codes"
-    product = coded_product_of(workload.program)
-    if isinstance(product, str):
-        return product
-    for array in (*workload.program.operands, *workload.program.outputs):
-        if not array.packed and array.dtype not in C_TYPES:
-            return f"{array.name} is {array.dtype}; allowed: {', '.join(C_TYPES)}"
-    if workload.accumulator != "float32":
-        return f"sums in {workload.accumulator}; allowed: float32"
-    return _why_no_depth(product) or _why_not_written(product)
-
-
-def _why_no_depth(product: CodedProduct) -> str | None:
-    depth, terms, group = product.depth, product.terms, product.group
-    if terms % STEP:
-        return f"{depth} is {terms}; allowed: multiples of {STEP}"
-    if group < terms and group % STEP:
-        return f"groups of {group} along {depth}; allowed: multiples of {STEP}"
-    if group < terms and group % DEPTH and DEPTH % group:
-        return f"groups of {group} along {depth}; allowed: 8, 16, 32 and multiples of {DEPTH}"
-    return None
-
-
-def _why_not_written(product: CodedProduct) -> str | None:
-    if len(Plan(product.last).nests) > 1:
-        return "several stages follow the sum; needs one map at most"
-    if called := sorted(LIBRARY.keys() & product.program.functions):
+    if reason := why_no_codes(workload, C_TYPES):
+        return reason
+    if called := sorted(LIBRARY.keys() & workload.functions):
         return f"{called[0]} is called; needs functions that kernels have themselves"
     return None

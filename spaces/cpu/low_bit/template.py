@@ -17,15 +17,14 @@ from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT, c_kernel
 from tilewright.spaces.cpu.loops.prelude import HELPERS
 from tilewright.spaces.cpu.low_bit.decoding import Decoding
-from tilewright.spaces.cpu.low_bit.served import why_no_codes
+from tilewright.spaces.cpu.low_bit.served import why_not
 from tilewright.spaces.cpu.low_bit.traffic import coded_quantities
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import simd
-from tilewright.spaces.derivation.algebra import constant
 from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
 from tilewright.spaces.kernel import Kernel
-from tilewright.spaces.language.tree import Read
 from tilewright.spaces.low_bit.order import DEPTH, ROWS
+from tilewright.spaces.low_bit.served import known_zero
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision, Rule, Template
@@ -56,7 +55,7 @@ class LowBit(Template):
         assert isinstance(found, CodedProduct)
         self.product = found
         self.decisions = (
-            Decision("tile_rows", (1,) if found.differs_by_row else _even_parts(found.row_count)),
+            Decision("tile_rows", found.row_parts(MOST_ROWS)),
             Decision("block_depth", BLOCKS),
             Decision("scales", (LATE, EARLY) if found.scale is not None else (LATE,)),
             Decision("prefetch", (0, 1, 2, 4)),
@@ -69,15 +68,14 @@ class LowBit(Template):
         """Why not: no product of codes and activations, or groups and depths that do not fit."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
-        return why_no_codes(workload)
+        return why_not(workload)
 
     @cached_property
     def decoding(self) -> Decoding:
         """The way from codes to values."""
         product, lanes = self.product, self.cpu.lanes(FLOAT)
-        zero = constant(product.zero) if product.zero is not None else None
-        table, whole = product.table is not None, _is_whole(product)
-        return Decoding(product.codes.dtype, lanes, table, zero, whole)
+        name, table = product.codes.dtype, product.table is not None
+        return Decoding(name=name, table=table, lanes=lanes, **known_zero(product))
 
     def registers(self, values: Mapping[str, Any]) -> Any:
         """Vectors in use: sums, also those of groups, words, and a value of each factor."""
@@ -148,17 +146,3 @@ class LowBit(Template):
     def rows_in_order(self) -> int:
         """Bytes of a row of activations in the order of the codes."""
         return FLOAT * round_up(self.product.terms, DEPTH)
-
-
-def _even_parts(rows: int) -> tuple[int, ...]:
-    """Rows of a tile, as even as can be; each height once."""
-    parts = {ceil_div(rows, tiles) for tiles in range(1, rows + 1)}
-    return tuple(sorted(n for n in parts if n <= MOST_ROWS))
-
-
-def _is_whole(product: CodedProduct) -> bool:
-    """Tell whether zero points are an operand of whole numbers of up to 8 bits."""
-    if not isinstance(product.zero, Read):
-        return False
-    element = product.program.operand[product.zero.name].element
-    return element.is_integer and element.bits <= 8

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
+from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.derivation.algebra import ZERO, factors, negated, product, times
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.products.splitting import Indexing, indexing
@@ -70,6 +71,13 @@ class CodedProduct:
         """Tell whether rows differ in their matrices, zero points or scales."""
         shared = [each for each in (self.zero, self.scale) if each is not None]
         return self.matrix is not None or any(each.axes & set(self.rows) for each in shared)
+
+    def row_parts(self, most: int) -> tuple[int, ...]:
+        """Rows of a tile, up to ``most`` and as even as can be; each height once."""
+        if self.differs_by_row:
+            return (1,)
+        parts = {ceil_div(self.row_count, tiles) for tiles in range(1, self.row_count + 1)}
+        return tuple(sorted(n for n in parts if n <= most))
 
 
 @lru_cache(maxsize=64)

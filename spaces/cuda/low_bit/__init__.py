@@ -1,0 +1,1 @@
+"""Products with packed codes of 1 to 8 bits."""

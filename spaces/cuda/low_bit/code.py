@@ -1,0 +1,380 @@
+"""The CUDA C++ of a product with packed codes and few rows: a stream of words, and what they meet.
+
+    blocks (rows, columns, splits of the depth) * warps (columns, depth) * tiles of codes
+
+A block lays activations of a part of the depth into shared memory as floats. Its warps read whole
+tiles of codes, each word once, decode them in registers and multiply them. Of a tile a lane has two
+columns and a fourth of the depth: lanes add up first, then warps, then the blocks of a split, of
+which the last to come finds the sums of all in the workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilewright.spaces.algebra.index import index
+from tilewright.spaces.algebra.mapping import spatial
+from tilewright.spaces.algebra.mapping_emit import indented, only_task
+from tilewright.spaces.cuda.abi import function, parameters
+from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
+from tilewright.spaces.cuda.chains.lanes import across_lanes
+from tilewright.spaces.cuda.low_bit.decoding import Decoding, Lines
+from tilewright.spaces.cuda.low_bit.elements import Elements
+from tilewright.spaces.cuda.low_bit.sizes import FLOAT, CodedSizes
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.derivation.products.coded import CodedProduct
+from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
+from tilewright.spaces.kernels.text import CUDA
+from tilewright.spaces.low_bit.order import DEPTH, HALVES, ROWS, STEPS, slots, tile_bytes
+
+
+@dataclass(frozen=True)
+class CodedCode:
+    """The kernel called ``entry`` of a product; integers are those of ``sizes``."""
+
+    sizes: CodedSizes
+    decoding: Decoding
+    arguments: tuple[Argument, ...]
+    entry: str
+
+    def kernel(self, prelude: str) -> Kernel:
+        """The kernel as a whole; ``prelude`` defines the functions that expressions call."""
+        sizes = self.sizes
+        launch = Launch(
+            (int(sizes.blocks), 1, 1),
+            (int(sizes.threads), 1, 1),
+            shared_bytes=int(sizes.shared_bytes),
+        )
+        call = Call(
+            self.entry,
+            self.arguments,
+            int(sizes.workspace_bytes),
+            int(sizes.ticket_bytes),
+            (launch,),
+        )
+        return Kernel(Source("cuda", prelude, self.source), call)
+
+    @property
+    def source(self) -> str:
+        """The functions of elements, and the entry."""
+        given = parameters(self.elements.named, self._splits > 1)
+        entry = function(self.entry, int(self.sizes.threads), given, self._body())
+        return self.decoding.helper() + "\n".join([*self.elements.functions(), *entry]) + "\n"
+
+    @property
+    def product(self) -> CodedProduct:
+        """What is computed."""
+        return self.sizes.product
+
+    @cached_property
+    def elements(self) -> Elements:
+        """The functions of activations, zero points, scales and the output."""
+        return Elements(self.product, self.arguments, self.entry)
+
+    # -- numbers -----------------------------------------------------------------------------------
+
+    def _number(self, name: str) -> int:
+        return int(self.sizes.values[name])
+
+    @property
+    def _splits(self) -> int:
+        return self._number("splits")
+
+    @property
+    def _rows(self) -> int:
+        return int(self.sizes.rows)
+
+    @property
+    def _columns(self) -> int:
+        return int(self.sizes.columns)
+
+    @property
+    def _sums(self) -> int:
+        """Sums of a block."""
+        return self._rows * self._columns
+
+    @property
+    def _late_parts(self) -> bool:
+        """Tell whether sums of parts of the depth are kept apart until their scales multiply
+        them."""
+        return bool(self.sizes.late) and self.sizes.is_grouped
+
+    @property
+    def _has_zero(self) -> bool:
+        return self.product.zero is not None and not self.decoding.folds_zero
+
+    @property
+    def _shared_by_part(self) -> Sequence[str]:
+        """The names of what values of a part of the depth share."""
+        scaled = self.product.scale is not None and (self._late_parts or not self.sizes.late)
+        return ["zero"] * self._has_zero + ["scale"] * scaled
+
+    # -- the block ---------------------------------------------------------------------------------
+
+    def _body(self) -> Lines:
+        return [
+            *self._place(),
+            *self._table(),
+            f"float s{self._each} = {{}};",
+            f"for (int chunk = first; chunk < last; chunk += {self._depth}) {{",
+            f"  const int end = chunk + {self._depth} < last ? chunk + {self._depth} : last;",
+            "  tw::sync_block();",
+            *indented(self._activations()),
+            "  tw::sync_block();",
+            *indented(self._stream()),
+            "}",
+            "tw::sync_block();",
+            *self._leave(),
+            "tw::sync_block();",
+            *(self._finish_alone() if self._splits == 1 else self._finish_last()),
+        ]
+
+    @property
+    def _depth(self) -> int:
+        return self._number("block_depth")
+
+    @property
+    def _each(self) -> str:
+        """C dimensions of the sums of a thread."""
+        return f"[{self._number('warp_tiles')}][{self._rows}][{HALVES}]"
+
+    def _place(self) -> Lines:
+        """Where a thread's work is."""
+        sizes, names = self.sizes, self.elements.names
+        grid = spatial(int(sizes.row_blocks), int(sizes.column_blocks), self._splits)
+        row, column, split = only_task(grid, index("block", int(sizes.blocks)))
+        part, tiles = self._number("warp_depth"), self._number("warp_tiles")
+        share, deep = int(sizes.share), sizes.deep
+        ahead = f"first + {share} < {deep} ? first + {share} : {deep}"
+        q = names[self.product.codes.name]
+        if self.product.matrix is not None:
+            size = sizes.deep * sizes.tiles * tile_bytes(self.decoding.bits)
+            q += f" + {self.elements.call('matrix', 'row0')} * {size}"
+        return [
+            "const int block = blockIdx.x;",
+            f"const int lane = threadIdx.x % {WARP}, part = threadIdx.x / {WARP} % {part};",
+            f"const int own = threadIdx.x / {WARP * part};",
+            f"const i64 row0 = {(row * self._rows).text};",
+            f"const int tile0 = {(column * int(sizes.block_tiles)).text} + own * {tiles};",
+            f"const i64 column0 = {(column * self._columns).text};",
+            f"const int first = {(split * share).text}, last = {ahead};",
+            "const u32 shared = tw::shared_base();",
+            f"const u8 *const q = {q};",
+        ]
+
+    def _strided(self, count: int, body: Lines) -> Lines:
+        """C loop in which the threads of a block take ``count`` elements in turns."""
+        head = f"for (int n = threadIdx.x; n < {count}; n += {int(self.sizes.threads)}) {{"
+        return [head, *indented(body), "}"]
+
+    def _table(self) -> Lines:
+        """Lay the table that codes choose from into shared memory."""
+        if self.product.table is None:
+            return []
+        entry = f"tw::store_shared(table + {FLOAT} * n, {self.elements.call('entry', 'n')});"
+        return [
+            f"const u32 table = shared + {int(self.sizes.table_at)};",
+            *self._strided(self.decoding.codes, [entry]),
+        ]
+
+    def _activations(self) -> Lines:
+        """Lay the activations of a chunk of the depth into shared memory, as floats."""
+        width = self._depth * DEPTH
+        value = self.elements.call("activation", "row", "0", "depth")
+        body = [
+            f"const i64 row = row0 + n / {width}, depth = (i64)chunk * {DEPTH} + n % {width};",
+            "float value = 0.0f;",
+            f"if (row < {self.product.row_count} && depth < {self.product.terms}) value = {value};",
+            f"tw::store_shared(shared + {FLOAT} * n, value);",
+        ]
+        return self._strided(self._rows * width, body)
+
+    # -- the stream of codes -----------------------------------------------------------------------
+
+    def _stream(self) -> Lines:
+        """Load the words of several tiles along the depth, then multiply them."""
+        apart, flight = self._number("warp_depth"), self._number("in_flight")
+        tiles, bits = self._number("warp_tiles"), self.decoding.bits
+        loads = [line for tile in range(tiles) for line in self._load(tile)]
+
+        def each(body: Lines) -> Lines:
+            return [
+                "#pragma unroll",
+                f"for (int f = 0; f < {flight}; f++) {{",
+                f"  const int k = start + f * {apart};",
+                "  if (k < end) {",
+                *indented(indented(body)),
+                "  }",
+                "}",
+            ]
+
+        return [
+            f"for (int start = chunk + part; start < end; start += {apart * flight}) {{",
+            f"  u32 w[{flight}][{tiles}][{bits}];",
+            *indented(each(loads)),
+            *indented(each(self._multiply())),
+            "}",
+        ]
+
+    def _load(self, tile: int) -> Lines:
+        most, size = self.sizes.tiles - 1, tile_bytes(self.decoding.bits)
+        return [
+            "{",
+            f"  const int tile = tile0 + {tile} < {most} ? tile0 + {tile} : {most};",
+            f"  const u8 *const p = q + ((i64)k * {most + 1} + tile) * {size};",
+            *indented(self.decoding.loads(f"w[f][{tile}]", "p")),
+            "}",
+        ]
+
+    def _multiply(self) -> Lines:
+        """Multiply a tile's depth, part by part; the last tile may have fewer steps."""
+        each = STEPS // self.sizes.parts
+        there = self.product.terms % DEPTH // 8 or STEPS
+        lines = [f"const u32 x = shared + (k - chunk) * {FLOAT * DEPTH} + lane % 4 * {2 * FLOAT};"]
+        for part in range(self.sizes.parts):
+            steps = range(part * each, (part + 1) * each)
+            body = [line for step in steps if step < there for line in self._step(step)]
+            more = [line for step in steps if step >= there for line in self._step(step)]
+            if not body:
+                lines += self._where_whole(self._part(part, more))
+            else:
+                lines += self._part(part, body + self._where_whole(more))
+        return lines
+
+    def _where_whole(self, body: Lines) -> Lines:
+        """Run lines in all tiles but the last one."""
+        return [f"if (k < {self.sizes.deep - 1}) {{", *indented(body), "}"] if body else []
+
+    def _part(self, part: int, body: Lines) -> Lines:
+        """A part of the depth, with what its values share before it."""
+        lines = []
+        for tile, half in self._halves():
+            column = (
+                f"tw_whole_min(column0 + {self._column(tile, half)}, {self.product.columns - 1})"
+            )
+            depth = f"(i64)k * {DEPTH} + {part * DEPTH // self.sizes.parts}"
+            for name in self._shared_by_part:
+                value = self.elements.call(name, "row0", column, depth)
+                if name == "zero" and self.decoding.raises_zero:
+                    value += f" + {self.decoding.raised_by}f"
+                lines.append(f"const float {name}{tile}_{half} = {value};")
+        if self._late_parts:
+            lines += [f"float t{self._each} = {{}};", *body]
+            lines += [
+                line
+                for tile, half in self._halves()
+                for line in self._over_rows(
+                    f"s[{tile}][r][{half}] = tw::fused(t[{tile}][r][{half}], scale{tile}_{half}, "
+                    f"s[{tile}][r][{half}]);"
+                )
+            ]
+        else:
+            lines += body
+        return ["{", *indented(lines), "}"]
+
+    def _halves(self) -> Iterator[tuple[int, int]]:
+        """Yield the tiles of a warp along the columns, and both halves of each."""
+        for tile in range(self._number("warp_tiles")):
+            for half in range(HALVES):
+                yield tile, half
+
+    def _column(self, tile: int, half: int) -> str:
+        """C expression: the column, within the block, of a lane in a half of a tile."""
+        first = self._number("warp_tiles") * ROWS
+        return f"own * {first} + {tile * ROWS + half * ROWS // HALVES} + lane / 4"
+
+    def _over_rows(self, *body: str) -> Lines:
+        return [
+            "#pragma unroll",
+            f"for (int r = 0; r < {self._rows}; r++) {{",
+            *indented(body),
+            "}",
+        ]
+
+    def _step(self, step: int) -> Lines:
+        """The products of 8 of the depth: a lane has two terms."""
+        pitch, sums = FLOAT * self._depth * DEPTH, "t" if self._late_parts else "s"
+        load = f"tw::load_shared<2>(a[r], x + r * {pitch} + {8 * FLOAT * step});"
+        lines = [f"float a[{self._rows}][2];", *self._over_rows(load)]
+        for tile, half in self._halves():
+            slot = slots(self.decoding.bits)[step][half]
+            words = sorted({piece.word for piece in slot})
+            body = [f"const u32 w{word} = w[f][{tile}][{word}];" for word in words]
+            for code in range(2):
+                value = self.decoding.value(slot, code)
+                if self._has_zero:
+                    value = f"{value} - zero{tile}_{half}"
+                if "scale" in self._shared_by_part and not self._late_parts:
+                    value = f"({value}) * scale{tile}_{half}"
+                body.append(f"const float c{code} = {value};")
+            own = f"{sums}[{tile}][r][{half}]"
+            added = (f"{own} = tw::fused(c{code}, a[r][{code}], {own});" for code in range(2))
+            lines += ["{", *indented([*body, *self._over_rows(*added)]), "}"]
+        return ["{", *indented(lines), "}"]
+
+    # -- the sums ----------------------------------------------------------------------------------
+
+    def _leave(self) -> Lines:
+        """Add up the sums of four lanes, and leave them in shared memory."""
+        lines = []
+        for tile, half in self._halves():
+            place = f"(part * {self._rows} + r) * {self._columns} + {self._column(tile, half)}"
+            body = [
+                f"float sum = s[{tile}][r][{half}];",
+                *across_lanes("sum", "sum"),
+                f"if (lane % 4 == 0) tw::store_shared(shared + {FLOAT} * ({place}), sum);",
+            ]
+            lines += self._over_rows(*body)
+        return lines
+
+    def _total(self) -> Lines:
+        """The sum ``n`` of all warps."""
+        parts = self._number("warp_depth")
+        return [
+            "float total = 0.0f;",
+            "#pragma unroll",
+            f"for (int w = 0; w < {parts}; w++)",
+            f"  total += tw::load_shared<float>(shared + {FLOAT} * (w * {self._sums} + n));",
+        ]
+
+    def _finish_alone(self) -> Lines:
+        return self._strided(self._sums, [*self._total(), *self._write()])
+
+    def _finish_last(self) -> Lines:
+        """Leave sums in the workspace; the last block to come adds up those of all."""
+        splits, sums = self._splits, self._sums
+        last = LastToCome("ticket", f"shared + {int(self.sizes.word_at)}")
+        others = [
+            "float total = 0.0f;",
+            f"for (int other = 0; other < {splits}; other++)",
+            f"  total += tw::load_global(parts + other * {sums} + n);",
+        ]
+        return [
+            f"const int place = block / {splits};",
+            "u32 *const ticket = (u32 *)workspace + place;",
+            f"float *const parts = (float *)(workspace + {int(self.sizes.ticket_bytes)}) + "
+            f"(i64)place * {splits * sums};",
+            *self._strided(
+                sums,
+                [
+                    *self._total(),
+                    f"tw::store_global(parts + block % {splits} * {sums} + n, total);",
+                ],
+            ),
+            *CUDA.written(lambda body: last.wait(body, splits)),
+            *self._strided(sums, [*others, *self._write()]),
+            *CUDA.written(last.reset),
+        ]
+
+    def _write(self) -> Lines:
+        """Write what becomes of the sum ``n``."""
+        columns, total = self._columns, "total"
+        if self.sizes.late and not self.sizes.is_grouped:
+            total += f" * {self.elements.call('scale', 'row', 'column', '0')}"
+        return [
+            f"const i64 row = row0 + n / {columns}, column = column0 + n % {columns};",
+            f"if (row < {self.product.row_count} && column < {self.product.columns})",
+            f"  {self.elements.call('write', 'row', 'column', total)};",
+        ]

@@ -1,0 +1,141 @@
+"""The expressions of a product with packed codes as functions: activations, zero points and scales,
+entries of a table, and what is written of a finished sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.cuda.loops.code import ACCESS
+from tilewright.spaces.derivation.products.coded import CodedProduct
+from tilewright.spaces.kernel import Argument
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.tree import Expression, Number, Read
+from tilewright.spaces.loops.nest import NestCode
+from tilewright.spaces.loops.numbers import FORMATS
+from tilewright.spaces.loops.plan import Plan
+from tilewright.spaces.loops.scalars import Value
+
+Lines = list[str]
+
+
+@dataclass(frozen=True)
+class ElementCode(NestCode):
+    """A nest in which finished sums, the operand ``sums``, are the variable ``total``, and whose
+    numbers of 16 and 8 bits are converted by instructions."""
+
+    sums: str
+
+    def _entry(self, read: Read, lines: Lines) -> Value:
+        if read.name == self.sums:
+            return Value("(double)total", False)
+        return super()._entry(read, lines)
+
+    def _loaded(self, kind: str, place: str, whole: bool) -> Value:
+        if kind in FORMATS:
+            return Value(f"(double)tw::to_float(tw::load_global({place}))", False)
+        return super()._loaded(kind, place, whole)
+
+
+@dataclass(frozen=True)
+class Elements:
+    """The functions of the kernel called ``entry``, which take pointers to all ``arguments``, and
+    then numbers of a row, a column or a term of the depth."""
+
+    product: CodedProduct
+    arguments: Sequence[Argument]
+    entry: str
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def call(self, name: str, *given: str) -> str:
+        """C call of the function ``name``."""
+        return f"{self.entry}_{name}({', '.join([*self.names.values(), *given])})"
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """The variable of each array."""
+        return {a.array.name: f"x{number}" for number, a in enumerate(self.arguments)}
+
+    @property
+    def named(self) -> tuple[Argument, ...]:
+        """The arguments under the names of their variables."""
+        return tuple(
+            replace(a, array=replace(a.array, name=self.names[a.array.name]))
+            for a in self.arguments
+        )
+
+    # -- functions ---------------------------------------------------------------------------------
+
+    def functions(self) -> Lines:
+        """All functions that there are."""
+        product = self.product
+        group = [*self._row(), *self._axis(product.column), *self._axis(product.depth)]
+        lines = self._value(
+            "activation", product.activation, [*self._row(), *self._axis(product.depth)]
+        )
+        for name, node in (("zero", product.zero), ("scale", product.scale)):
+            if node is not None:
+                lines += self._value(name, node, group)
+        if product.matrix is not None:
+            lines += self._matrix(product.matrix)
+        if product.table is not None:
+            lines += self._table(product.table.name, product.codes.element.bits)
+        return [*lines, *self._write()]
+
+    def _function(self, kind: str, name: str, given: str, body: Lines) -> Lines:
+        arrays = parameters(self.named)
+        head = f"TW_INLINE {kind} {self.entry}_{name}({arrays}, {given}) {{"
+        return [head, *indented(body), "}"]
+
+    def _value(self, name: str, node: Expression, axes: Lines) -> Lines:
+        lines, value = self._nest(self.product.program).expression(node)
+        body = [*axes, *lines, f"return (float)({value.real});"]
+        return self._function("float", name, "i64 row, i64 column, i64 depth", body)
+
+    def _matrix(self, node: Expression) -> Lines:
+        lines, value = self._nest(self.product.program).expression(node)
+        within = f"tw_whole_within({value.text}, {self.product.codes.shape[0]})"
+        return self._function(
+            "i64", "matrix", "i64 row", [*self._row(), *lines, f"return {within};"]
+        )
+
+    def _table(self, name: str, bits: int) -> Lines:
+        nest = self._nest(self.product.program)
+        body = ["switch (code) {"]
+        for code in range(2**bits):
+            lines, value = nest.expression(Read(name, (Number(float(code)),)))
+            body += [*lines, f"case {code}: return (float)({value.real});"]
+        return self._function("float", "entry", "int code", [*body, "}", "return 0.0f;"])
+
+    def _write(self) -> Lines:
+        nest = self._nest(self.product.last)
+        body = [*self._row(), *self._axis(self.product.column), *nest.value(), *nest.stores()]
+        return self._function("void", "write", "i64 row, i64 column, float total", body)
+
+    # -- axes --------------------------------------------------------------------------------------
+
+    def _nest(self, program: Program) -> ElementCode:
+        plan = Plan(program)
+        return ElementCode(plan, plan.nests[-1], self.names, ACCESS, self.product.sums.name)
+
+    def _axis(self, name: str) -> Lines:
+        """C variable of an axis."""
+        variable = "column" if name == self.product.column else "depth"
+        return [f"const i64 {self._variable(name)} = {variable};"]
+
+    def _row(self) -> Lines:
+        """C variables of the axes of a row."""
+        lines, step = [], 1
+        for axis in reversed(self.product.rows):
+            extent = self.product.program.extent[axis]
+            lines.append(f"const i64 {self._variable(axis)} = row / {step} % {extent};")
+            step *= extent
+        return lines
+
+    def _variable(self, axis: str) -> str:
+        """Return the variable that expressions have for an axis."""
+        return f"i{[name for name, _ in self.product.program.extents].index(axis)}"

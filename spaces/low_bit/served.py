@@ -1,0 +1,66 @@
+"""Programs that have kernels with packed codes, and reasons why others have none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypedDict
+
+from tilewright.spaces.derivation.algebra import constant
+from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
+from tilewright.spaces.language.tree import Read
+from tilewright.spaces.loops.plan import Plan
+from tilewright.spaces.low_bit.order import DEPTH
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
+
+STEP = 8
+"""Neighbours along the depth that kernels take at a time."""
+
+
+def why_no_codes(workload: Workload, dtypes: Collection[str]) -> str | None:
+    """Return the reason in words; None if there are kernels, of arrays of these ``dtypes``."""
+    if not isinstance(workload, Computation):
+        return "no operand has packed codes"
+    product = coded_product_of(workload.program)
+    if isinstance(product, str):
+        return product
+    for array in (*workload.program.operands, *workload.program.outputs):
+        if not array.packed and array.dtype not in dtypes:
+            return f"{array.name} is {array.dtype}; allowed: {', '.join(dtypes)}"
+    if workload.accumulator != "float32":
+        return f"sums in {workload.accumulator}; allowed: float32"
+    return _why_no_depth(product) or _why_not_written(product)
+
+
+def _why_no_depth(product: CodedProduct) -> str | None:
+    depth, terms, group = product.depth, product.terms, product.group
+    if terms % STEP:
+        return f"{depth} is {terms}; allowed: multiples of {STEP}"
+    if group < terms and group % STEP:
+        return f"groups of {group} along {depth}; allowed: multiples of {STEP}"
+    if group < terms and group % DEPTH and DEPTH % group:
+        return f"groups of {group} along {depth}; allowed: 8, 16, 32 and multiples of {DEPTH}"
+    return None
+
+
+def _why_not_written(product: CodedProduct) -> str | None:
+    if len(Plan(product.last).nests) > 1:
+        return "several stages follow the sum; needs one map at most"
+    return None
+
+
+class KnownZero(TypedDict):
+    """What decoding knows of zero points: see :class:`~spaces.low_bit.decoding.CodeValues`."""
+
+    zero: float | None
+    whole: bool
+
+
+def known_zero(product: CodedProduct) -> KnownZero:
+    """Return the zero point if it is a number, and whether those of an operand are whole numbers of
+    up to 8 bits."""
+    whole = False
+    if isinstance(product.zero, Read):
+        element = product.program.operand[product.zero.name].element
+        whole = element.is_integer and element.bits <= 8
+    return {"zero": None if product.zero is None else constant(product.zero), "whole": whole}
