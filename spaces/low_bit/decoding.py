@@ -104,7 +104,7 @@ class Fields:
     sizes: int
     """The sizes there are; also the bit of the sign."""
     up: int
-    """How far the size is shifted to the left of a float32's bits."""
+    """Bits by which the size is shifted to the left in a float32."""
     base: int
     """The bits that are added to those of a normal number."""
     unit: float

@@ -50,7 +50,7 @@ def _why_not_written(product: CodedProduct) -> str | None:
 
 
 class KnownZero(TypedDict):
-    """What decoding knows of zero points: see :class:`~spaces.low_bit.decoding.CodeValues`."""
+    """The facts of zero points that :class:`~spaces.low_bit.decoding.CodeValues` takes."""
 
     zero: float | None
     whole: bool

@@ -73,7 +73,7 @@ class CodedProduct:
         return self.matrix is not None or any(each.axes & set(self.rows) for each in shared)
 
     def row_parts(self, most: int) -> tuple[int, ...]:
-        """Rows of a tile, up to ``most`` and as even as can be; each height once."""
+        """List the rows a tile may have: up to ``most``, as even as can be, each height once."""
         if self.differs_by_row:
             return (1,)
         parts = {ceil_div(self.row_count, tiles) for tiles in range(1, self.row_count + 1)}
