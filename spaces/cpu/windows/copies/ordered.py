@@ -11,62 +11,40 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from tilewright.spaces.algebra.index import Index, index
-from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.mapping import repeat
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.windows.copies.shared import SharedCopy
 from tilewright.spaces.derivation.products.splitting import Part, number_of
 from tilewright.spaces.derivation.products.view import PlacedProduct
-from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)
-class OrderedCopy:
+class OrderedCopy(SharedCopy):
     """The copy, of all points of ``depth`` at each point of ``rows``, those of a batch among them;
     the operand has them ``source`` elements from its start."""
 
-    operand: Array
     rows: tuple[Part, ...]
     depth: tuple[Part, ...]
     source: Index
 
     @property
-    def terms(self) -> int:
+    def length(self) -> int:
         """Elements of a row."""
         return prod(part.extent for part in self.depth)
 
     @property
-    def count(self) -> int:
+    def lines(self) -> int:
         """The number of rows."""
         return prod(part.extent for part in self.rows)
-
-    @property
-    def bytes(self) -> int:
-        """The size of the whole copy."""
-        return self.count * self.terms * self.operand.element.bytes
 
     @cached_property
     def offset(self) -> Index:
         """The place in it of what the factor reads."""
         return number_of((*self.rows, *self.depth))
 
-    def function(self, name: str, arrays: Sequence[str], start: int, workers: int) -> list[str]:
-        """C function ``name(context, worker)``: copies from the buffer of the call, one for each of
-        ``arrays``, to ``start`` bytes into the workspace, its rows shared by ``workers``."""
-        c_type = C_TYPES[self.operand.dtype]
-        shares = spatial(workers) * repeat(ceil_div(self.count, workers))
-        worker = index("worker", workers)
-        return [
-            f"static void {name}(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            f"  const {c_type} *from = call->buffers[{arrays.index(self.operand.name)}];",
-            f"  {c_type} *to = ({c_type} *)((char *)call->workspace + {start});",
-            *indented(shares.emit(worker, self._row, extents=(self.count,), prefix="n")),
-            "}",
-        ]
-
-    def _row(self, at: Sequence[Index]) -> list[str]:
+    def copied(self, at: Sequence[Index]) -> list[str]:
+        """Copy a row."""
         (row,) = at
         first, rest = Index(constant=self.source.constant), row
         for part in reversed(self.rows):
@@ -83,7 +61,7 @@ class OrderedCopy:
 
         return [
             f"const {C_TYPES[self.operand.dtype]} *row = from + ({first.text});",
-            f"{C_TYPES[self.operand.dtype]} *line = to + {(row * self.terms).text};",
+            f"{C_TYPES[self.operand.dtype]} *line = to + {(row * self.length).text};",
             *repeat(*extents).emit(0, copied, prefix="d"),
         ]
 

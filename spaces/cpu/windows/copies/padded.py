@@ -15,15 +15,13 @@ from math import prod
 
 import numpy as np
 
-from tilewright.spaces.algebra.index import Index, index, total
-from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.index import Index, total
 from tilewright.spaces.algebra.layout import row_major
-from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.windows.copies.shared import SharedCopy
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.products.view import Factor
-from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)
@@ -46,23 +44,12 @@ class Dimension:
 
 
 @dataclass(frozen=True)
-class PaddedCopy:
+class PaddedCopy(SharedCopy):
     """The copy; ``offset`` is where it has what the factor reads."""
 
-    operand: Array
     dimensions: tuple[Dimension, ...]
     offset: Index
     outside: float
-
-    @property
-    def elements(self) -> int:
-        """Of the whole copy."""
-        return prod(dimension.whole for dimension in self.dimensions)
-
-    @property
-    def bytes(self) -> int:
-        """Of the whole copy."""
-        return self.elements * self.operand.element.bytes
 
     @cached_property
     def _line(self) -> int:
@@ -70,24 +57,9 @@ class PaddedCopy:
         return max(rank for rank, dimension in enumerate(self.dimensions) if dimension.bordered)
 
     @property
-    def _lines(self) -> int:
+    def lines(self) -> int:
+        """Lines of all slower dimensions."""
         return prod(dimension.whole for dimension in self.dimensions[: self._line])
-
-    def function(self, name: str, arrays: Sequence[str], start: int, workers: int) -> list[str]:
-        """C function ``name(context, worker)``: copies from the buffer of the call, one for each of
-        ``arrays``, to ``start`` bytes into the workspace, its lines shared by ``workers``."""
-        buffer = arrays.index(self.operand.name)
-        c_type = C_TYPES[self.operand.dtype]
-        shares = spatial(workers) * repeat(ceil_div(self._lines, workers))
-        worker = index("worker", workers)
-        return [
-            f"static void {name}(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            f"  const {c_type} *from = call->buffers[{buffer}];",
-            f"  {c_type} *to = ({c_type} *)((char *)call->workspace + {start});",
-            *indented(shares.emit(worker, self._copy, extents=(self._lines,), prefix="n")),
-            "}",
-        ]
 
     @property
     def _inner(self) -> int:
@@ -131,7 +103,7 @@ class PaddedCopy:
             found &= (place >= dimension.before) & (place < dimension.before + dimension.extent)
         return found
 
-    def _copy(self, at: Sequence[Index]) -> list[str]:
+    def copied(self, at: Sequence[Index]) -> list[str]:
         """One line, with its borders."""
         (line,) = at
         length, (first, last) = self.length, self.held
