@@ -106,18 +106,22 @@ class MatrixInstructions(ThinMultiply):
     def fold(self, slab: str, place: Place) -> list[str]:
         """Every lane its results that are rows of the small operand."""
         few, lines = self.tile.thin.few, []
-        for result in range(2 * self.rows):
-            first = result // 2 * FRAGMENT + result % 2
-            row = self.tile.lane[1] * 2 + first
+        for result, (first, most) in enumerate(self._held_rows):
             store = unrolled(
                 repeat(self.tile.vectors[0]),
                 0,
-                partial(self._store, slab, place, result, row),
+                partial(self._store, slab, place, result, first),
                 "s",
             )
-            head = "{" if first + 6 < few else f"if ({row.text} < {few}) {{"
+            head = "{" if most < few else f"if ({first.text} < {few}) {{"
             lines += [head, *indented(store), "}"]
         return lines
+
+    @property
+    def _held_rows(self) -> list[tuple[Index, int]]:
+        """Rows of the small operand that a lane has, by result, and the last of all lanes."""
+        firsts = [n // 2 * FRAGMENT + n % 2 for n in range(2 * self.rows)]
+        return [(self.tile.lane[1] * 2 + first, first + 6) for first in firsts]
 
     def _store(
         self, slab: str, place: Place, result: int, row: Index, at: tuple[Index, ...]
@@ -165,20 +169,11 @@ class TurnedMatrices(MatrixInstructions):
             f"tw::mma_m16n8k16_f32_{kind}_{kind}(sums[{f.text}], a, b);",
         ]
 
-    def fold(self, slab: str, place: Place) -> list[str]:
-        """Every lane its results that are rows of the small operand."""
-        few, lines = self.tile.thin.few, []
-        for number in range(self.rows):
-            row = self.tile.lane[0] + number * FRAGMENT
-            store = unrolled(
-                repeat(self.tile.vectors[0]),
-                0,
-                partial(self._store, slab, place, number, row),
-                "s",
-            )
-            head = "{" if (number + 1) * FRAGMENT <= few else f"if ({row.text} < {few}) {{"
-            lines += [head, *indented(store), "}"]
-        return lines
+    @property
+    def _held_rows(self) -> list[tuple[Index, int]]:
+        """The row of each of the lane's numbers, and the last of all lanes."""
+        firsts = [number * FRAGMENT for number in range(self.rows)]
+        return [(self.tile.lane[0] + first, first + FRAGMENT - 1) for first in firsts]
 
     def _store(
         self, slab: str, place: Place, result: int, row: Index, at: tuple[Index, ...]
