@@ -60,7 +60,11 @@ class VectorValues:
         index = self.plane.view.wholes.get(node)
         if index is None:
             return None
-        return self._wide_lanes(index) if self.varies(index) else f"tw_wide({self.scalar(index)})"
+        return (
+            self._in_lanes(index, "_wide")
+            if self.varies(index)
+            else f"tw_wide({self.scalar(index)})"
+        )
 
     def _number(self, index: Index) -> str:
         if self.varies(index):
@@ -102,47 +106,36 @@ class VectorValues:
 
     def lanes(self, index: Index) -> str:
         """The whole numbers of an index in which columns differ, in as many bits as it takes."""
-        if not is_narrow(self.plane, index):
-            return self._wide_lanes(index)
-        differing = index.part([self.plane.columns.name])
-        same = index - differing
-        text = differing.replaced(lambda atom: variable(self._lane_atom(atom)))
-        return str(text) if same == Index() else f"({text} + (int)({self.scalar(same)}))"
+        return self._in_lanes(index, "" if is_narrow(self.plane, index) else "_wide")
 
-    def _wide_lanes(self, index: Index) -> str:
+    def _in_lanes(self, index: Index, width: str) -> str:
+        """Text of an index in all lanes, by helpers whose names end in ``width``."""
         differing = index.part([self.plane.columns.name])
         same = index - differing
-        text = differing.replaced(lambda atom: variable(self._wide_atom(atom)))
-        return str(text) if same == Index() else f"({text} + {self.scalar(same)})"
+        text = differing.replaced(lambda atom: variable(self._lane_atom(atom, width)))
+        if same == Index():
+            return str(text)
+        number = self.scalar(same)
+        return f"({text} + {number})" if width else f"({text} + (int)({number}))"
 
     def _loaded(self, entry: Entry) -> Index:
         pointer, _ = self.tables[entry.table]
         place = self.scalar(place_of(self.plane.view.program, entry))
         return variable(f"tw_entry({pointer}[{place}], {entry.below})", entry.below)
 
-    def _lane_atom(self, atom: Atom) -> str:
-        view = self.plane.view
-        match atom:
-            case Quotient(dividend, divisor):
-                return f"tw_quotients({self.lanes(dividend)}, {divisor})"
-            case Entry(table, below=below):
-                pointer, dtype = self.tables[table]
-                offsets = self.lanes(place_of(view.program, atom))
-                found = f"tw_table_{dtype}({pointer}, {offsets}, {self.left})"
-                return f"tw_entries({found}, {below})"
-        return f"tw_ramp({self.column})"
+    def _lane_atom(self, atom: Atom, width: str) -> str:
+        def lanes(index: Index) -> str:
+            return self._in_lanes(index, width) if width else self.lanes(index)
 
-    def _wide_atom(self, atom: Atom) -> str:
-        view = self.plane.view
         match atom:
             case Quotient(dividend, divisor):
-                return f"tw_quotients_wide({self._wide_lanes(dividend)}, {divisor})"
+                return f"tw_quotients{width}({lanes(dividend)}, {divisor})"
             case Entry(table, below=below):
                 pointer, dtype = self.tables[table]
-                offsets = self._wide_lanes(place_of(view.program, atom))
-                found = f"tw_table_wide_{dtype}({pointer}, {offsets}, {self.left})"
-                return f"tw_entries_wide({found}, {below})"
-        return f"tw_ramp_wide({self.column})"
+                offsets = lanes(place_of(self.plane.view.program, atom))
+                found = f"tw_table{width}_{dtype}({pointer}, {offsets}, {self.left})"
+                return f"tw_entries{width}({found}, {below})"
+        return f"tw_ramp{width}({self.column})"
 
 
 def is_narrow(plane: Plane, index: Index) -> bool:
