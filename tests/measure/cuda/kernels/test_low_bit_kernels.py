@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 
+import tilewright
 from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tests.spaces.cpu.low_bit.test_template import ALL_NAMES, FORMS, MORE_FORMS, NAMES, made
+from tilewright.measure.cuda.emulator import Emulator
+from tilewright.scheduler.verification import draw, emulate
 from tilewright.spaces.cuda.low_bit.template import CudaLowBit
 from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
@@ -112,6 +120,46 @@ BUGS = {
 
 class TestLowBitKernels(KernelContract):
     cases, bugs = CASES, BUGS
+
+
+def check_each_weight(emulator: Emulator, names: Sequence[str]) -> None:
+    """One-hot activations give each weight exactly, every code among them."""
+    n, k, cases, wanted = 20, 72, [], []
+    for name in names:
+        values = dtype(name).values
+        finite = np.flatnonzero(np.isfinite(values)).astype(np.uint8)
+        codes = np.random.default_rng(0).permutation(np.resize(finite, n * k)).reshape(n, k)
+        assert set(codes.flat) == set(finite)
+        inputs = {"q": tilewright.pack(codes, name), "a": np.eye(k, dtype=np.float32)}
+        text = "y[m, n] = sum[k](a[m, k] * q[n, k])"
+        given = case(name, text, (k, n, k), tile_rows=8, splits=2, warp_columns=2)
+        cases.append((given, inputs))
+        wanted.append(values[codes].T.astype(np.float32))
+    emulator.build([kernel for (_, kernel), _ in cases])
+    for ((_, kernel), inputs), weights in zip(cases, wanted, strict=True):
+        found = emulator.run(kernel, inputs)
+        assert found.error_kind is None, found.error_text
+        np.testing.assert_array_equal(found.outputs["y"], weights)
+
+
+def test_each_weight_comes_back(emulator):
+    check_each_weight(emulator, NAMES)
+
+
+@pytest.mark.slow
+def test_each_weight_of_each_width_comes_back(emulator):
+    check_each_weight(emulator, ALL_NAMES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(
+    ("q", "text", "sizes"), [form for form in FORMS + MORE_FORMS if "exp2" not in form[1]]
+)
+def test_more_schedules_agree_with_the_reference(q, text, sizes, arch):
+    space = space_for(made(q, text, sizes), cuda_target(arch))
+    verdicts = list(emulate(space, draw(space, 8, 0)))
+    assert all(verdict.right for verdict in verdicts), [each.error_text for each in verdicts]
 
 
 def test_every_rule_speaks():
