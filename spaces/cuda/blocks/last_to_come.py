@@ -13,6 +13,11 @@ from dataclasses import dataclass
 
 from tilewright.spaces.kernels.body import Body
 
+TICKET = 16
+"""Bytes of shared memory for the ticket of a block."""
+TICKETS = 256
+"""Bytes that tickets in the workspace are a multiple of."""
+
 
 @dataclass(frozen=True)
 class LastToCome:

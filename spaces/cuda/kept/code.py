@@ -23,9 +23,9 @@ from tilewright.spaces.algebra.mapping import spatial
 from tilewright.spaces.algebra.mapping_emit import only_task
 from tilewright.spaces.cuda import whole_numbers
 from tilewright.spaces.cuda.abi import entry, index_type
-from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
+from tilewright.spaces.cuda.blocks.last_to_come import TICKET, LastToCome
 from tilewright.spaces.cuda.kept.long_sums import LongSums
-from tilewright.spaces.cuda.kept.sizes import TICKET, KeptSizes
+from tilewright.spaces.cuda.kept.sizes import KeptSizes
 from tilewright.spaces.cuda.kept.thread import Thread
 from tilewright.spaces.cuda.maps.code import HELPERS
 from tilewright.spaces.derivation.maps.nest import Loop

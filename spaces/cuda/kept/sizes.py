@@ -11,6 +11,7 @@ from math import gcd, prod
 from typing import Any
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cuda.blocks.last_to_come import TICKET, TICKETS
 from tilewright.spaces.decided import Decided
 from tilewright.spaces.derivation.kept.cutting import Cutting
 from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
@@ -20,10 +21,6 @@ from tilewright.spaces.language.tree import Read
 
 WIDEST = 16
 """Bytes that a thread moves at once, at most."""
-TICKET = 16
-"""Bytes of shared memory for the ticket of a block."""
-TICKETS = 256
-"""Bytes that tickets in the workspace are a multiple of."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
-from tilewright.spaces.cuda.kept.sizes import TICKET, TICKETS
+from tilewright.spaces.cuda.blocks.last_to_come import TICKET, TICKETS
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.products.coded import CodedProduct
 from tilewright.spaces.dtypes import dtype
