@@ -81,11 +81,11 @@ def open_extent(arrays: Sequence[Array]) -> str:
     return f"*(const long *)call->buffers[{len(arrays)}]"
 
 
-def open_share(arrays: Sequence[Array], each: int, workers: int) -> list[str]:
-    """C lines that find a worker's share of the items of a call, from ``begin`` to before ``end``:
-    an open axis has ``each`` of them at each of its points."""
+def open_share(items: str, workers: int) -> list[str]:
+    """C lines that find a worker's share of the items of a call, a C expression, from ``begin`` to
+    before ``end``."""
     return [
-        f"const long items = {open_extent(arrays)} * {each};",
+        f"const long items = {items};",
         f"const long share = (items + {workers - 1}) / {workers};",
         "const long begin = worker * share, end = tw_least(items, begin + share);",
     ]

@@ -19,7 +19,13 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import LINE, buffer_variables, entry_function, open_share
+from tilewright.spaces.cpu.abi import (
+    LINE,
+    buffer_variables,
+    entry_function,
+    open_extent,
+    open_share,
+)
 from tilewright.spaces.cpu.chained.access import Access, copied_row
 from tilewright.spaces.cpu.chained.blocks import Blocks
 from tilewright.spaces.cpu.chained.chain import HIDDEN, RowChain, weight_tiles
@@ -184,8 +190,8 @@ class ChainedCode:
             items = self.chained.batches * items_each
             share = ceil_div(items, self.workers)
             return [], f"worker * {share}L", f"tw_least({items}, (worker + 1L) * {share})"
-        each = self.products_each * items_each
-        return open_share(self.operands, each, self.workers), "begin", "end"
+        given = f"{open_extent(self.operands)} * {self.products_each * items_each}"
+        return open_share(given, self.workers), "begin", "end"
 
     def _merge(self) -> list[str]:
         """What workers do once all parts have been met: they merge and finish rows."""

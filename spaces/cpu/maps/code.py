@@ -32,12 +32,14 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class MapCode:
-    """The kernel called ``entry`` of a map in tiles, whose arguments are ``operands``."""
+    """The kernel called ``entry`` of a map in tiles, whose arguments are ``operands``. Calls give
+    the extent of an open axis, at each point of which the slowest loop has ``turns_each`` turns."""
 
     tiling: Tiling
     operands: Sequence[Array]
     values: Mapping[str, Value]
     entry: str
+    turns_each: int | None = None
 
     @property
     def source(self) -> str:
@@ -50,7 +52,7 @@ class MapCode:
     @property
     def names(self) -> Names:
         """The C variables."""
-        return Names(self.tiling, self.operands, self.values)
+        return Names(self.tiling, self.operands, self.values, self.turns_each)
 
     @property
     def plane(self) -> Plane:
@@ -113,7 +115,7 @@ class MapCode:
             strips=int(self.values["strips"]),
             skew=int(self.values["skew"]),
             ahead=bool(self.tiling.asks),
-            fits=self.plane.height % side == self.plane.width % side == 0,
+            fits=all(names.divides(side, x) for x in (self.plane.rows, self.plane.columns)),
         )
         return [
             *names.at_row("row0"),

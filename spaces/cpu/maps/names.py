@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.spaces.cpu.abi import buffer_variables
+from tilewright.spaces.cpu.abi import buffer_variables, open_extent
 from tilewright.spaces.cpu.maps.lines import Lines
 from tilewright.spaces.cpu.maps.registers import Registers
 from tilewright.spaces.cpu.maps.tiling import Tiling
 from tilewright.spaces.cpu.maps.values import VectorValues
 from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.plane import ANYWHERE, Plane
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.schedule import Value
@@ -23,12 +24,14 @@ class Names:
     """The C variables of a map in tiles, whose arguments are ``operands``.
 
     A tile begins at the row ``row0`` and where variables named like the other loops are. It has so
-    many ``rows`` and ``columns``; ``turned`` points to what was transposed for it.
+    many ``rows`` and ``columns``; ``turned`` points to what was transposed for it. Calls give the
+    extent of an open axis, at each point of which the slowest loop has ``turns_each`` turns.
     """
 
     tiling: Tiling
     operands: Sequence[Array]
     values: Mapping[str, Value]
+    turns_each: int | None = None
 
     @property
     def plane(self) -> Plane:
@@ -105,6 +108,23 @@ class Names:
             offset = offset - offset.part([self.plane.columns.name])
         return f"{self._pointers[access.array.name]} + {self.vectors('').scalar(offset)}"
 
+    # -- loops -------------------------------------------------------------------------------
+
+    def is_open(self, loop: Loop | None) -> bool:
+        """Tell whether calls give the extent of a loop."""
+        return self.turns_each is not None and loop == self.plane.view.loops[0]
+
+    def extent(self, loop: Loop | None) -> str:
+        """The turns of a loop as a C expression: one where there is none."""
+        if self.is_open(loop):
+            return f"{open_extent(self.operands)} * {self.turns_each}"
+        return str(loop.extent if loop else 1)
+
+    def divides(self, number: int, loop: Loop | None) -> bool:
+        """Tell whether a number divides the turns of a loop, whatever a call gives."""
+        turns = self.turns_each if self.is_open(loop) else loop.extent if loop else 1
+        return turns is not None and turns % number == 0
+
     # -- a tile ------------------------------------------------------------------------------
 
     @property
@@ -123,10 +143,11 @@ class Names:
         """The :attr:`buffers`, and C variables of the ``rows`` and ``columns`` of the tile that
         begins at the :attr:`starts`."""
         plane, reach = self.plane, self.lines.reach(self.start)
+        height, width = self.extent(plane.rows), self.extent(plane.columns)
         return [
             *self.buffers,
-            f"const long rows = tw_least({plane.height} - row0, {self.tiling.tile_rows});",
-            f"const long columns = tw_least({plane.width} - {plane.columns.name}, {reach});",
+            f"const long rows = tw_least({height} - row0, {self.tiling.tile_rows});",
+            f"const long columns = tw_least({width} - {plane.columns.name}, {reach});",
         ]
 
     @property

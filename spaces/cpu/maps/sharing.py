@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import entry_function
+from tilewright.spaces.cpu.abi import entry_function, open_share
 from tilewright.spaces.cpu.maps.names import Names
 from tilewright.spaces.cpu.maps.tiling import Tiling
 from tilewright.spaces.derivation.maps.order import ROWS
@@ -38,30 +38,65 @@ class Sharing:
         return [*self._worker(), *self._entry()]
 
     @property
+    def _counts(self) -> list[int]:
+        """Turns of the outer loops, then tiles along rows and columns, at most."""
+        return [int(count) for count in self.tiling.counts]
+
+    @property
+    def _open_rank(self) -> int | None:
+        """The place in these that calls decide; None if they decide none."""
+        loops = (*self.names.plane.outer, self.names.plane.rows, self.names.plane.columns)
+        return next((r for r, loop in enumerate(loops) if self.names.is_open(loop)), None)
+
+    @property
+    def _open_count(self) -> str:
+        """The C expression of what a call has there."""
+        tile = (int(self.tiling.tile_rows), int(self.tiling.tile_columns))
+        turns = self.names.extent(self.names.plane.view.loops[0])
+        step = (*(1 for _ in self.names.plane.outer), *tile)[self._open_rank or 0]
+        return turns if step == 1 else f"({turns} + {step - 1}) / {step}"
+
+    @property
     def _mapping(self) -> TaskMapping:
-        """Workers along the longest rank, and what each does of it."""
-        counts = [int(count) for count in self.tiling.counts]
-        shared, workers = int(self.tiling.shared_rank), int(self.values["workers"])
+        """Workers along the longest rank, and what each does of it. Where calls decide how long it
+        is, workers find their shares themselves."""
+        counts, workers = self._counts, int(self.values["workers"])
+        shared = int(self.tiling.shared_rank)
         ranks = range(len(counts))
         shares = [int(self.tiling.share) if r == shared else n for r, n in enumerate(counts)]
         *outer, row, column = ranks
         inner = (column, row) if self.values["order"] == ROWS else (row, column)
-        apart = spatial(*(workers if r == shared else 1 for r in ranks))
-        return apart * repeat(*shares, order=(*outer, *inner))
+        tiles = repeat(*shares, order=(*outer, *inner))
+        if shared == self._open_rank:
+            return tiles
+        return spatial(*(workers if r == shared else 1 for r in ranks)) * tiles
+
+    def _tasks(self, task: Callable[[Sequence[Index]], list[str]]) -> list[str]:
+        """C lines that do a ``task`` for each tile of a worker."""
+        counts: list[int | str] = [*self._counts]
+        first: list[int | str] = [0] * len(counts)
+        workers, rank = int(self.values["workers"]), self._open_rank
+        lines, worker = [], index("worker", workers)
+        if rank is not None and rank == self.tiling.shared_rank:
+            lines, worker = open_share(self._open_count, workers), index(0)
+            first[rank], counts[rank] = "begin", "end"
+        elif rank is not None:
+            lines = [f"const long items = {self._open_count};"]
+            counts[rank] = "items"
+        tiles = self._mapping.emit(worker, task, extents=counts, base=first, prefix="t")
+        return [*lines, *tiles]
 
     def _worker(self) -> list[str]:
         worker = index("worker", int(self.values["workers"]))
-        counts = [int(count) for count in self.tiling.counts]
         scratch = int(self.tiling.scratch_bytes)
         turned = f"(void *)((char *)call->workspace + {worker * scratch})" if scratch else "0"
         ahead = bool(self.tiling.turns_ahead)
-        task = self._next_task if ahead else self._task
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
             f"  {self.names.held} *turned = {turned};",
             *([f"  long at[2][{len(self.names.starts)}], tile = 0;"] if ahead else []),
-            *indented(self._mapping.emit(worker, task, extents=counts, prefix="t")),
+            *indented(self._tasks(self._next_task if ahead else self._task)),
             *([f"  {self._written('0, 0')}"] if ahead else []),
             *(["  tw_flush();"] if self.values["streaming_stores"] else []),
             "}",

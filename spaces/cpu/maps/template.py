@@ -9,7 +9,7 @@ kernel.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -29,7 +29,11 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision, Template
 from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.spaces.cpu.maps.code import MapCode
 
 
 class MapTemplate(Template):
@@ -75,11 +79,39 @@ class MapTemplate(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        code = self._code(schedule, self.entry(schedule))
+        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
+
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Say why not: the outermost axis of all arrays alone can be open."""
+        program = self.plane.view.program
+        reason = why_not_outermost(program, axis)
+        if reason is None and axis != self._outermost_axis:
+            return f"{axis} is not the outermost axis of {program.outputs[0].name} in memory"
+        return reason
+
+    def lower_open(self, schedule: Schedule) -> Kernel:
+        """Return the kernel of any number of points of the outermost axis, up to all."""
+        axis = self._outermost_axis
+        assert axis is not None
+        each = self.plane.view.loops[0].extent // self.plane.view.program.extent[axis]
+        code = self._code(schedule, f"{self.entry(schedule)}_open", each)
+        return c_kernel(self.workload, prelude(self.workload, self.cpu), code, axis)
+
+    @property
+    def _outermost_axis(self) -> str | None:
+        """The axis of several points that the slowest loop runs along; None if there is none."""
+        program = self.plane.view.program
+        output = program.outputs[0]
+        axes = enumerate(program.stage[output.name].axes)
+        found = (a for place, a in axes if output.is_outermost(place) and program.extent[a] > 1)
+        return next(found, None)
+
+    def _code(self, schedule: Schedule, entry: str, turns_each: int | None = None) -> MapCode:
         from tilewright.spaces.cpu.maps.code import MapCode
 
-        tiling = self.tiling(schedule.values)
-        code = MapCode(tiling, self.workload.operands, schedule.values, self.entry(schedule))
-        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
+        tiling, operands = self.tiling(schedule.values), self.workload.operands
+        return MapCode(tiling, operands, schedule.values, entry, turns_each)
 
 
 def _straight_decisions() -> tuple[Decision, ...]:

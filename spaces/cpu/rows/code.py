@@ -22,6 +22,7 @@ from tilewright.spaces.cpu.abi import (
     LINE_BYTES,
     buffer_variables,
     entry_function,
+    open_extent,
     open_share,
 )
 from tilewright.spaces.cpu.rows.access import RowAccess
@@ -97,15 +98,16 @@ class RowsCode:
         return self.unroll * self.lanes
 
     def _work(self) -> list[str]:
-        items = prod(self._items)
+        every = prod(self._items)
         worker = index("worker", self.workers)
-        share = repeat(ceil_div(items, self.workers))
+        share = repeat(ceil_div(every, self.workers))
         if self.rows_each:
-            lines = open_share(self.operands, self.rows_each, self.workers)
+            items = f"{open_extent(self.operands)} * {self.rows_each}"
+            lines = open_share(items, self.workers)
             lines += share.emit(0, self._item, extents=("end",), base=("begin",), prefix="r")
         else:
             lines = (spatial(self.workers) * share).emit(
-                worker, self._item, extents=(items,), prefix="r"
+                worker, self._item, extents=(every,), prefix="r"
             )
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",

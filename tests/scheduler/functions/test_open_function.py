@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -32,6 +34,11 @@ FAMILIES = {
         "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h,j,d]) * 0.3) * v[b,h,j,e])",
         {"h": 2, "i": 5, "j": 39, "d": 8, "e": 9},
     ),
+    "map": ("y[m,c] = x[m,c] * 2 + 1", {"c": 37}),
+    "map with factors of columns": ("y[m,c] = max(x[m,c] * g[c] + b[m], 0)", {"c": 37}),
+    "transposes of a batch": ("y[m,c,r] = x[m,r,c] * 2", {"r": 33, "c": 48}),
+    "rows of a gather": ("t: int32[m](index < 9)\ny[m,c] = x[t[m],c]", {"c": 19}),
+    "transposed rows and columns": ("y[m,i,j] = x[j,i] + z[m,j,i]", {"i": 32, "j": 64}),
     "rows of a table": ("t: int32[m](index < 9)\ny[m] = sum[c](x[t[m],c] * z[m,c])", {"c": 19}),
 }
 
@@ -44,6 +51,11 @@ EXPECTED = {
     "norm of heads": lambda x, g, b: (
         x / np.sqrt((x * x).sum(-1, keepdims=True) + 1) * g + b[:, None, None]
     ),
+    "map": lambda x: x * 2 + 1,
+    "map with factors of columns": lambda x, g, b: np.maximum(x * g + b[:, None], 0),
+    "transposes of a batch": lambda x: x.transpose(0, 2, 1) * 2,
+    "rows of a gather": lambda t, x: x[t.astype(int)],
+    "transposed rows and columns": lambda x, z: x.T + z.transpose(0, 2, 1),
     "rows of a table": lambda t, x, z: (x[t.astype(int)] * z).sum(-1),
 }
 AXES = {"softmax": "r", "attention": "b"}
@@ -64,8 +76,8 @@ def family(name: str) -> Family:
     return family_of(FAMILIES[name], AXES.get(name, "m"), as_profile(f"1-{LARGEST}:1"))
 
 
-def functions(of: Family, count: int, threads: int = 2) -> list[OpenFunction]:
-    space = space_for(of.at(LARGEST), as_target(f"cpu:threads={threads}"))
+def functions(of: Family, count: int, threads: int = 2, **machine: int) -> list[OpenFunction]:
+    space = space_for(of.at(LARGEST), replace(as_target(f"cpu:threads={threads}"), **machine))
     rows = space.sample(np.random.default_rng(7), 4 * count)
     schedules = [s for s in map(space.schedule, rows) if not space.why_not_open(s, of.axis)]
     return [OpenFunction(space, s, of.axis, of.inputs, of.outputs) for s in schedules[:count]]
@@ -93,6 +105,21 @@ def test_it_is_the_program_at_every_number_of_rows(name):
             np.testing.assert_allclose(
                 found, wanted, rtol=1e-2 if name == "bfloat16" else 2e-6, atol=1e-6
             )
+
+
+@pytest.mark.parametrize("name", ["map", "transposes of a batch", "transposed rows and columns"])
+def test_maps_past_the_caches_are_open_in_all_their_ways(name):
+    of = family(name)
+    calls = functions(of, 8, l1_bytes=4096, l2_bytes=32 << 10)
+    assert len(calls) == 8
+    for size in (1, 2, 16, 29, LARGEST):
+        arrays = given(of, size, size)
+        wanted = EXPECTED[name](*arrays)
+        for call in calls:
+            whole = np.full((size + 2, *wanted.shape[1:]), 7.0, np.float32)
+            call(*arrays, out=whole[1:-1])
+            np.testing.assert_array_equal(whole[1:-1], wanted)
+            assert (whole[[0, -1]] == 7.0).all()
 
 
 def test_workers_share_the_rows_that_a_call_has():
@@ -148,6 +175,9 @@ def test_arrays_that_do_not_fit_are_refused():
         ("matmul m=64 n=64 k=64", "n", "n is not the rows"),
         ("softmax r=64 c=64", "c", "c is not the outermost axis"),
         ("matmul m=8 n=64 k=64", "m", "fixed extents"),
+        ("y[a,b]=x[a,b]+1 a=8 b=64", "b", "b is not the outermost axis"),
+        ("y[a,b]=x[b,a]+1 a=8 b=64", "a", "a is not the outermost axis of x"),
+        ("y[a,b]=x[a,b]+a a=8 b=64", "a", "the program computes with a"),
     ],
 )
 def test_what_cannot_be_open_says_why(text, axis, reason):
