@@ -11,10 +11,9 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from tests.preloaded import PATHS
-
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- not run by tests: [^>]+ -->\n)?```(\w+)\n(.*?)\n```", re.DOTALL)
+PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
 EACH = """\
 import sys
 from types import ModuleType
@@ -23,7 +22,7 @@ for text in sys.argv[1:]:
     exec(text, sys.modules["__main__"].__dict__)
 """
 """Runs blocks of Python one after the other, which share no names but what they import."""
-PROGRAMS = {"python": ["python", "-c", EACH], "sh": ["/bin/sh", "-e", "-c"]}
+PROGRAMS = {"python": [sys.executable, "-c", EACH], "sh": ["/bin/sh", "-e", "-c"]}
 """What runs a block of each language; blocks of others are for reading."""
 
 
@@ -33,16 +32,14 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return [(language, text) for reason, language, text in found if not reason]
 
 
-def environment(folder: Path, python: str | Path = sys.executable) -> dict[str, str]:
-    """An environment in which ``python`` is the one given and ``tilewright`` this checkout's; both
-    commands are put in ``folder``, and the kernels that they build are kept there."""
-    commands = folder / "bin"
-    commands.mkdir()
-    for name, words in (("python", ""), ("tilewright", " -m tilewright")):
-        command = commands / name
-        command.write_text(f'#!/bin/sh\nexec "{python}"{words} "$@"\n')
-        command.chmod(0o755)
-    path = os.pathsep.join([str(commands), os.environ["PATH"]])
+def environment(folder: Path) -> dict[str, str]:
+    """An environment in which ``tilewright`` is this checkout's; its command is put in ``folder``,
+    and the kernels that it builds are kept there."""
+    command = folder / "bin/tilewright"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tilewright "$@"\n')
+    command.chmod(0o755)
+    path = os.pathsep.join([str(command.parent), os.environ["PATH"]])
     return os.environ | {"PATH": path, "PYTHONPATH": PATHS}
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.pages import BLOCK, ROOT, blocks, environment, quickly, run_all
-from tests.preloaded import TORCH, USUAL, preloaded
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
 
@@ -27,22 +23,12 @@ def name(page) -> str:
     return str(page.relative_to(DOCS))
 
 
-@pytest.fixture(scope="module")
-def pythons(tmp_path_factory) -> Iterator[dict[bool, Path]]:
-    """Interpreters that have loaded what most blocks load; and PyTorch, if the key is true."""
-    with contextlib.ExitStack() as stack:
-        yield {
-            with_torch: stack.enter_context(preloaded(tmp_path_factory.mktemp("python"), modules))
-            for with_torch, modules in ((False, USUAL), (True, TORCH))
-        }
-
-
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
-def test_every_block_runs(page, tmp_path, pythons):
+def test_every_block_runs(page, tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
-    variables = environment(tmp_path, pythons["import torch" in page.read_text()])
+    variables = environment(tmp_path)
     run_all([(language, quickly(text)) for language, text in blocks(page)], folder, variables)
 
 

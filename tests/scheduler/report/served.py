@@ -9,7 +9,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.preloaded import PATHS
+from tests.pages import PATHS
 
 
 class Server:

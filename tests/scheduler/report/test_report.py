@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.preloaded import PATHS
+from tests.pages import PATHS
 from tests.scheduler.report.made_up import (
     HOSTILE,
     hostile,
