@@ -40,6 +40,7 @@ def copied(module: fx.GraphModule) -> fx.GraphModule:
     """Return a copy whose graph may be changed; it shares the module's tensors."""
     made = fx.GraphModule(module, copy.deepcopy(module.graph))
     made.meta = dict(module.meta)
+    made._has_frozen_params = getattr(module, "_has_frozen_params", False)  # kept out of caches
     return made
 
 

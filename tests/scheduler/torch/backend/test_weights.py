@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 from torch._inductor import config
+from torch._inductor.utils import fresh_inductor_cache
 
 from tilewright import Explanation, explain, workload
 from tilewright.scheduler.torch import backend
@@ -82,6 +83,13 @@ def test_a_weight_that_is_read_twice_is_packed_once():
 def test_the_faster_one_stays_whatever_that_is():
     (graph,) = found(nn.Linear(64, 48), 33, 64, options={"db": None}).graphs
     assert len(graph.regions) == 1
+
+
+def test_a_model_of_equal_shapes_has_its_own_weights():
+    with fresh_inductor_cache():
+        found(nn.Linear(20, 37), 7, 20)
+        torch._dynamo.reset()
+        found(nn.Linear(20, 37), 7, 20)
 
 
 def test_weights_that_may_change_are_read_as_they_are():
