@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import getitem
 from typing import Any
@@ -14,6 +14,7 @@ from torch import fx
 from tilewright.scheduler.torch.backend.weights import like_packed, packed_constant
 from tilewright.scheduler.torch.kernels.open_keys import calling_at
 from tilewright.scheduler.torch.operator.definition import overload, several_outputs
+from tilewright.scheduler.torch.regions.making import new_node, value_of
 from tilewright.scheduler.torch.regions.region import Region
 from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.nodes import fake, has_tensor
@@ -123,11 +124,11 @@ def _call(
     has_out = not _in_cpp() and not region.open_key  # Inductor writes it for plain sizes alone
     run, key = several_outputs() if several else overload(len(operands), has_out), region.key
     given = (operands, key) if run._overloadname == "default" else (*operands, key)
-    made = _node(graph, run, *given)
-    made.meta["eager_input_vals"] = (fx.map_arg(given, _value), {})  # of strides that stay
+    made = new_node(graph, run, *given)
+    made.meta["eager_input_vals"] = (fx.map_arg(given, value_of), {})  # of strides that stay
     results = [made]
     if several:
-        results = [_node(graph, getitem, made, place) for place in range(len(region.outputs))]
+        results = [new_node(graph, getitem, made, place) for place in range(len(region.outputs))]
     pairs = zip(results, region.outputs, strict=True)
     return [_shaped(graph, result, fake(end), region, known) for result, end in pairs]
 
@@ -142,9 +143,9 @@ def _shaped(
     """Return a result of a kernel in the shape and strides of the tensor that it stands for."""
     sizes = [extent if isinstance(extent, int) else ANY for extent in wanted.shape]
     if _differs(made.meta["val"].shape, sizes):
-        made = _node(graph, aten.view.default, made, _sizes(graph, region, wanted, known))
+        made = new_node(graph, aten.view.default, made, _sizes(graph, region, wanted, known))
     if ANY not in sizes and made.meta["val"].stride() != wanted.stride():  # of one element
-        made = _node(
+        made = new_node(
             graph, aten.as_strided.default, made, list(wanted.shape), list(wanted.stride())
         )
     return made
@@ -160,7 +161,7 @@ def _sizes(
     for place in [place for place, extent in enumerate(found) if extent == ANY][1:]:
         for node, dimension in _symbolic(tensors):
             if fake(node).shape[dimension].node.expr == wanted.shape[place].node.expr:
-                found[place] = _node(graph, aten.sym_size.int, known.get(node, node), dimension)
+                found[place] = new_node(graph, aten.sym_size.int, known.get(node, node), dimension)
                 break
         else:
             raise Gap("a dynamic size that no tensor has")
@@ -195,10 +196,10 @@ def _operand(
     if node in region.copies:
         kind = getattr(torch, dtype)
         if tensor.dtype != kind:
-            now = _node(graph, prims.convert_element_type.default, now, kind)
-        now = _node(graph, aten.clone.default, now, memory_format=torch.contiguous_format)
+            now = new_node(graph, prims.convert_element_type.default, now, kind)
+        now = new_node(graph, aten.clone.default, now, memory_format=torch.contiguous_format)
     if _differs(tensor.shape, shape):
-        now = _node(graph, aten.view.default, now, list(shape))
+        now = new_node(graph, aten.view.default, now, list(shape))
     return now
 
 
@@ -208,14 +209,3 @@ def _differs(given: Sequence[Any], shape: Sequence[int]) -> bool:
     if len(given) != len(shape):
         return True
     return any(wanted not in (ANY, e) for e, wanted in zip(given, shape, strict=True))
-
-
-def _node(graph: fx.Graph, target: Callable[..., Any], *args: Any, **kwargs: Any) -> fx.Node:
-    """Return a new node with the tensor without values that it gives."""
-    made = graph.call_function(target, args, kwargs)
-    made.meta["val"] = target(*fx.map_arg(args, _value), **kwargs)
-    return made
-
-
-def _value(node: fx.Node) -> Any:
-    return node.meta["val"]
