@@ -51,8 +51,8 @@ class Choosing:
     def __init__(
         self, target: Target, options: Options, database: Database | None, compile: Compile
     ) -> None:
-        self._target, self._options, self._database = target, options, database
-        self._compile = compile
+        self.target, self._options, self._database = target, options, database
+        self.compile = compile
         threads = target.threads if isinstance(target, CpuTarget) else 0
         self.place = (target.kind, threads)
 
@@ -61,7 +61,7 @@ class Choosing:
         are ready to be called by the operator."""
         choices = together(regions)
         wanted = [choice for choice in choices if choice.is_open]
-        find_tables(wanted, self._target, self._options, self._database)
+        find_tables(wanted, self.target, self._options, self._database)
         if inductor_config.freezing:  # else constants of a package may be exchanged
             choices = self._with_packed(choices)
         self._tune(choices)
@@ -103,14 +103,14 @@ class Choosing:
 
         members = tuple(Member(choice.workload, len(choice.regions)) for choice in new)
         seconds = self._options.seconds or SECONDS * len(new)
-        tune_suite(Suite(judging.COMMAND, members), self._target, self._database, seconds=seconds)
+        tune_suite(Suite(judging.COMMAND, members), self.target, self._database, seconds=seconds)
         for choice in new:
             choice.answer = self._answer(choice.workload)
 
     def _answer(self, workload: Workload) -> Answer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # nothing is known yet: that is no news here
-            return query(workload, self._target, self._database)
+            return query(workload, self.target, self._database)
 
     def _build(self, choices: Sequence[Choice]) -> None:
         """Build all kernels side by side, or leave for later what is not built."""
@@ -133,10 +133,10 @@ class Choosing:
         if functions.known(choice.key, *self.place) is not None:
             return True
         if choice.table is not None:
-            return are_built(choice.table, self._target)
-        if answer is None or not is_measured(choice) or not isinstance(self._target, CpuTarget):
+            return are_built(choice.table, self.target)
+        if answer is None or not is_measured(choice) or not isinstance(self.target, CpuTarget):
             return False
-        return is_built(answer.space.lower(answer.schedule).source, self._target)
+        return is_built(answer.space.lower(answer.schedule).source, self.target)
 
     def _make(self, choice: Choice) -> None:
         """Make the function of a choice; a kernel that fails leaves it to torch."""
@@ -145,11 +145,11 @@ class Choosing:
             if is_up_to_date(known, choice):
                 choice.function = known
             elif choice.table is not None:
-                given = (choice.key, choice.table, self._target, self._database)
+                given = (choice.key, choice.table, self.target, self._database)
                 choice.function = by_table(*given)
                 put(choice.key, *self.place, choice.function)
             else:
-                choice.function = function_for(choice.workload, self._target, self._database)
+                choice.function = function_for(choice.workload, self.target, self._database)
                 put(choice.key, *self.place, choice.function)
         except Exception as error:  # whatever a compiler or a machine has to say
             choice.leave(f"its kernel fails: {str(error).splitlines()[0][:150]}")
@@ -166,7 +166,7 @@ class Choosing:
             return
         for choice in choices:
             if choice.ours and choice.schedule is not None:
-                about = (choice.workload, self._target, choice.schedule)
+                about = (choice.workload, self.target, choice.schedule)
                 known = judging.remembered(self._database, *about, choice.operands)
                 if known is not None:
                     choice.decide(known)
@@ -183,19 +183,19 @@ class Choosing:
             choice.decide(times)
             schedule = choice.schedule if choice.is_open else choice.function.schedule
             if self._database is not None and schedule is not None:
-                about = (choice.workload, self._target, schedule)
+                about = (choice.workload, self.target, schedule)
                 judging.remember(self._database, *about, choice.operands, times)
 
     def _times(self, region: Region) -> Times | None:
         """Return the times of the two in turns; None if they disagree."""
         piece, weight = pieces(region), region.weight
         count, packed = len(piece.operands), [like_packed(region)] if weight else []
-        ours = self._compile(piece.ours, [*piece.operands, *packed])
-        rival = self._compile(piece.torch, piece.operands)
+        ours = self.compile(piece.ours, [*piece.operands, *packed])
+        rival = self.compile(piece.torch, piece.operands)
         with judging.running():
             nodes = list(dict.fromkeys(region.operands))
             limits = {nodes.index(node): limit for node, limit in region.limits.items()}
-            sets = judging.rotation(piece.operands, judging.cache_bytes(self._target), limits)
+            sets = judging.rotation(piece.operands, judging.cache_bytes(self.target), limits)
             if weight is not None:
                 place = list(dict.fromkeys(region.operands)).index(weight.node)
                 sets = [[*each, packed_tensor(each[place], weight)] for each in sets]

@@ -31,6 +31,7 @@ from tilewright.scheduler.torch.backend.explanation import (
     GraphReport,
     explanation_of_caller,
 )
+from tilewright.scheduler.torch.backend.joins import join_where_faster
 from tilewright.scheduler.torch.backend.options import Options, options_of
 from tilewright.scheduler.torch.backend.replacing import copied
 from tilewright.scheduler.torch.backend.switching import Switching
@@ -173,7 +174,7 @@ def choose(
     module: fx.GraphModule, options: Options, report: GraphReport, compile: Compile
 ) -> Chosen | None:
     """Find the regions of a graph and let them compete; None where there is no target. Linear
-    layers may become others on the way (:func:`weights.read_plain`)."""
+    layers may become others on the way (:func:`weights.read_plain`), and products be joined."""
     target = _target_of(module.graph)
     if target is None:
         report.why = "its tensors are on no device that has kernels, or on several"
@@ -181,8 +182,9 @@ def choose(
     functions.database = options.db
     read_plain(module)
     with _database(options) as database:
-        found = partition(module.graph, target)
         choosing = Choosing(target, options, database, compile)
+        report.joins = join_where_faster(module, options, choosing)
+        found = partition(module.graph, target)
         choices = choosing.chosen(found.regions)
     _tell(report, found, choices)
     return Chosen(found, choices, choosing.place, target)

@@ -45,13 +45,36 @@ class RegionReport:
 
 
 @dataclass
+class JoinReport:
+    """Products of one left factor of ``rows`` and ``depth``, each with its number of ``columns``.
+    One product computes them all if that is ``taken``; ``gain`` is how many times as fast that is,
+    None where nobody measured it. ``places`` counts equal ones."""
+
+    rows: int
+    depth: int
+    columns: tuple[int, ...]
+    taken: bool = False
+    gain: float | None = None
+    places: int = 1
+
+    def __str__(self) -> str:
+        columns = ", ".join(map(str, self.columns))
+        speed = "" if self.gain is None else f", one product is {self.gain:.2f} x as fast"
+        return (
+            f"{self.places} x products of {self.rows} x {self.depth} by {columns} columns: "
+            f"{'joined' if self.taken else 'apart'}{speed}"
+        )
+
+
+@dataclass
 class GraphReport:
     """One graph that Inductor compiled: of inference, or forward or backward in training.
 
     ``by`` is ``tilewright`` if kernels compute some of its regions, and ``why`` the reason if
     not. ``gain`` is how many times as fast the whole is as without kernels, None where that was
     not measured. ``left`` counts the nodes that torch computes, by operator and reason. ``stages``
-    says whether branches run side by side; it is empty where nobody asked for that.
+    says whether branches run side by side; it is empty where nobody asked for that. ``joins`` are
+    products with constant weights that may be one.
     """
 
     kind: str
@@ -62,6 +85,7 @@ class GraphReport:
     regions: list[RegionReport] = field(default_factory=list)
     left: Mapping[tuple[str, str], int] = field(default_factory=Counter)
     stages: str = ""
+    joins: list[JoinReport] = field(default_factory=list)
 
     @property
     def line(self) -> str:
@@ -107,6 +131,8 @@ def _lines(graph: GraphReport) -> Iterator[str]:
         yield f"      {region.by}: {region.why}{spent}{speed}{_packed(region)}"
         if region.table:
             yield f"      table: {brief(region.table, 1, 100)}"
+    if graph.by == OURS:
+        yield from (f"  {join}" for join in graph.joins)
     for (name, why), count in sorted(graph.left.items()):
         yield f"  left to torch: {count} x {name} ({brief(why, 1, 90)})"
     if graph.stages:

@@ -1,0 +1,196 @@
+"""Decide which products of one left factor are computed as one, with their weights joined.
+
+Weights are constants only where Inductor's option ``freezing`` is on. Both ways compete as graphs
+that Inductor compiled, each with the kernels that are best there. These graphs have what reads the
+products as well, such as attention: it then reads columns of a longer row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch._inductor import config as inductor_config
+
+from tilewright.scheduler.torch.backend import judging
+from tilewright.scheduler.torch.backend.choosing import Choosing
+from tilewright.scheduler.torch.backend.explanation import JoinReport
+from tilewright.scheduler.torch.backend.judging import Times
+from tilewright.scheduler.torch.backend.options import Options
+from tilewright.scheduler.torch.backend.replacing import with_kernels
+from tilewright.scheduler.torch.regions.joining import (
+    Products,
+    columns_of,
+    join,
+    products_of_one_factor,
+)
+from tilewright.scheduler.torch.regions.outputs import gives_several
+from tilewright.scheduler.torch.regions.partition import Partition, partition
+from tilewright.scheduler.torch.regions.region import Region
+from tilewright.scheduler.torch.translation.nodes import descendants, fake, shape
+from tilewright.scheduler.torch.translation.products import factors_of
+from tilewright.scheduler.torch.translation.rules import Kind
+from tilewright.scheduler.torch.translation.table import kind_of
+from tilewright.scheduler.turns import sets_beyond
+
+
+def join_where_faster(
+    module: fx.GraphModule, options: Options, choosing: Choosing
+) -> list[JoinReport]:
+    """Join products of a graph where that is faster, and report on all that may be joined. Nothing
+    is where constants may be exchanged, or kernels are built in the background."""
+    groups = products_of_one_factor(module.graph)
+    if not (groups and inductor_config.freezing and options.build == "wait"):
+        return []
+    found = partition(module.graph, choosing.target)
+    if found.origin:  # sizes are symbolic
+        return []
+    reports: dict[Any, JoinReport] = {}
+    taken = []
+    for products in groups:
+        block = _around(products, found)
+        if block.about in reports:
+            reports[block.about].places += 1
+        else:
+            reports[block.about] = _judged(block, options, choosing)
+        if reports[block.about].taken:
+            taken.append(products)
+    with judging.running():
+        for products in taken:
+            join(module.graph, products)
+    module.recompile()
+    return list(reports.values())
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Products of one left factor, and the regions of them and of what reads them as it is; their
+    ``nodes`` have those on the way."""
+
+    products: Products
+    regions: tuple[Region, ...]
+    nodes: frozenset[fx.Node]
+
+    @property
+    def about(self) -> Any:
+        """A value that equal blocks have in common."""
+        return columns_of(self.products), tuple(region.key for region in self.regions)
+
+    def report(self) -> JoinReport:
+        """Return a report on products that stay apart."""
+        rows, depth = shape(factors_of(self.products[0])[0])
+        return JoinReport(rows, depth, columns_of(self.products))
+
+    def cut(self, joined: bool) -> fx.GraphModule:
+        """Return the nodes as a graph of their own, whose module shares the constants; with the
+        products ``joined``, if that is asked for."""
+        source = self.products[0].graph
+        graph, env = fx.Graph(), dict[fx.Node, fx.Node]()
+        inner = [node for node in source.nodes if node in self.nodes]
+        read = dict.fromkeys(each for node in inner for each in node.all_input_nodes)
+        for node in read:
+            if node not in self.nodes and node.op != "get_attr":
+                env[node] = graph.placeholder(node.name)
+                env[node].meta = dict(node.meta)
+        for node in source.nodes:
+            if node in self.nodes or (node in read and node.op == "get_attr"):
+                env[node] = graph.node_copy(node, env.__getitem__)
+        below = {*self.products}.union(*map(descendants, self.products))
+        ends = [n for n in inner if n in below and any(u not in self.nodes for u in n.users)]
+        graph.output(tuple(env[node] for node in ends))
+        made = fx.GraphModule(source.owning_module, graph)
+        if joined:
+            with judging.running():
+                join(graph, tuple(env[node] for node in self.products))
+        made.recompile()
+        return made
+
+
+def _around(products: Products, found: Partition) -> _Block:
+    """Return the block of products in a graph with these regions."""
+    homes = {node: region for region in found.regions for node in region.nodes}
+    nodes, regions = set[fx.Node](), dict[fx.Node, Region]()
+    waiting = list(products)
+    while waiting:
+        node = waiting.pop()
+        region = homes.get(node)
+        if region is not None:
+            regions[region.outputs[0]] = region
+        nodes |= region.nodes if region else {node}
+        if node in products or kind_of(node) is Kind.VIEW or gives_several(node):
+            waiting += (user for user in node.users if user.op == "call_function")
+    ordered = tuple(regions[node] for node in products[0].graph.nodes if node in regions)
+    return _Block(products, ordered, frozenset(nodes))
+
+
+def _judged(block: _Block, options: Options, choosing: Choosing) -> JoinReport:
+    """Return the report on products that are joined if that is faster, or asked for."""
+    report = block.report()
+    if options.judge == "always":
+        report.taken = True
+        return report
+    times = _times(block, choosing)
+    if times is not None:
+        report.gain, report.taken = times.gain, times.wins
+    return report
+
+
+def _times(block: _Block, choosing: Choosing) -> Times | None:
+    """Return the times of one product and of several, in turns; None if they disagree."""
+    joined, apart = (_Way(block.cut(joined), choosing) for joined in (True, False))
+    read = [limits for region in block.regions for limits in region.limits.items()]
+    named = {node.name: limit for node, limit in read}
+    limits = {place: named[name] for place, name in enumerate(joined.names) if name in named}
+    with judging.running():
+        size = judging.size([*joined.inputs, *joined.constants, *apart.constants])
+        sets = [
+            (judging.like(joined.inputs, limits), joined.fresh(), apart.fresh())
+            for _ in range(sets_beyond(judging.cache_bytes(choosing.target), size))
+        ]
+
+        def ours(given: Sequence[Any]) -> Any:
+            return joined.call([*given[0], *given[1]])
+
+        def rival(given: Sequence[Any]) -> Any:
+            return apart.call([*given[0], *given[2]])
+
+        if not all(map(judging.close, ours(sets[0]), rival(sets[0]))):
+            return None
+        return judging.in_turns(ours, rival, sets)
+
+
+class _Way:
+    """A graph with the kernels that are best in it, compiled. Its constants are inputs after the
+    others, so that each call can read others."""
+
+    def __init__(self, module: fx.GraphModule, choosing: Choosing) -> None:
+        choices = choosing.chosen(partition(module.graph, choosing.target).regions)
+        made = with_kernels(module, [r for each in choices if each.ours for r in each.regions])
+        inputs = made.graph.find_nodes(op="placeholder")
+        self.names = [node.name for node in inputs]
+        self.inputs = [fake(node) for node in inputs]
+        self.constants = _with_constants_as_inputs(made)
+        given = [fake(node) for node in made.graph.find_nodes(op="placeholder")]
+        self.call = choosing.compile(made, given)
+
+    def fresh(self) -> list[torch.Tensor]:
+        """Return copies of the constants."""
+        return [constant.detach().clone() for constant in self.constants]
+
+
+def _with_constants_as_inputs(module: fx.GraphModule) -> list[torch.Tensor]:
+    """Let a graph read its constants as inputs, and return them."""
+    graph, found = module.graph, []
+    start = next(node for node in graph.nodes if node.op != "placeholder")
+    for place, node in enumerate(graph.find_nodes(op="get_attr")):
+        with graph.inserting_before(start):
+            made = graph.placeholder(f"constant{place}")
+        made.meta = dict(node.meta)
+        node.replace_all_uses_with(made)
+        found.append(getattr(module, str(node.target)))
+    graph.eliminate_dead_code()
+    module.recompile()
+    return found

@@ -1,0 +1,97 @@
+"""Products of one left factor are one where weights are constants, and give what they gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import nn
+from torch._inductor import config
+from torch.nn import functional
+
+from tilewright import explain
+from tilewright.scheduler.torch import backend
+from tilewright.scheduler.torch.backend.explanation import GraphReport
+from tilewright.scheduler.turns import GAIN
+
+
+@pytest.fixture(autouse=True)
+def _frozen() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    with config.patch(freezing=True):
+        yield
+    torch.set_num_threads(threads)
+
+
+class Attention(nn.Module):
+    """Queries, keys and values; some have no bias."""
+
+    def __init__(self, width: int, biases: tuple[bool, ...]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width, bias=bias) for bias in biases)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, tokens, _ = x.shape
+        parts = (layer(x).view(batch, tokens, 4, -1).transpose(1, 2) for layer in self.layers)
+        return functional.scaled_dot_product_attention(*parts).transpose(1, 2)
+
+
+class Gated(nn.Module):
+    """A gated layer of unequal parts: one more product reads the same rows."""
+
+    def __init__(self, width: int, inner: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, inner, bias=False)
+        self.up = nn.Linear(width, inner, bias=False)
+        self.other = nn.Linear(width, 3, bias=False)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return functional.silu(self.gate(x)) * self.up(x), self.other(x)
+
+
+MODELS = [
+    (lambda: Attention(32, (True, True, True)), (32, 32, 32)),
+    (lambda: Attention(40, (True, False, True)), (40, 40, 40)),
+    (lambda: Gated(24, 40), (40, 40, 3)),
+]
+
+
+def joined(model: nn.Module, shape: tuple[int, ...], judge: str) -> GraphReport:
+    """Report on a compiled model that gives what it gives in float64."""
+    model, x = model.eval(), torch.randn(*shape)
+    fast = torch.compile(model, backend=backend.tilewright, options={"judge": judge, "db": None})
+    with torch.no_grad():
+        made, wanted = fast(x), model.double()(x.double())
+    torch.testing.assert_close(made, wanted, check_dtype=False, rtol=1e-5, atol=1e-5)
+    (graph,) = explain(fast).graphs
+    return graph
+
+
+@pytest.mark.parametrize(("make", "columns"), MODELS)
+@pytest.mark.parametrize("rows", [(2, 5), (1, 1)])
+def test_products_of_one_factor_are_joined(make, columns, rows):
+    width = next(make().parameters()).shape[1]
+    graph = joined(make(), (*rows, width), "always")
+    (join,) = graph.joins
+    assert (join.rows, join.depth, join.columns) == (rows[0] * rows[1], width, columns)
+    assert join.taken
+    assert sum(f"n={sum(columns)} " in region.program for region in graph.regions) == 1
+
+
+def test_products_stay_apart_unless_one_is_faster():
+    graph = joined(Gated(24, 40), (5, 24), "measure")
+    (join,) = graph.joins
+    assert join.gain is not None
+    assert join.taken == (join.gain >= GAIN)
+
+
+def test_weights_that_may_change_stay_apart():
+    model = Gated(24, 40).eval()
+    fast = torch.compile(model, backend=backend.tilewright, options={"judge": "always", "db": None})
+    with config.patch(freezing=False), torch.no_grad():
+        fast(torch.randn(3, 24))
+    assert not explain(fast).graphs[0].joins
