@@ -12,6 +12,7 @@ from math import prod
 from tilewright.spaces.derivation.algebra import constant, factors
 from tilewright.spaces.derivation.domain import needed, points
 from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.language.prefixes import axes_of_points
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import (
     AxisValue,
@@ -50,7 +51,7 @@ def work(program: Program) -> Work:
     where = needed(program)
     counted = cache(partial(points, program))
     stages = [
-        _stage_work(s, frozenset((*where[s.name], *program.bounding(s))), counted)
+        _stage_work(program, s, frozenset((*where[s.name], *program.bounding(s))), counted)
         for s in program.stages
     ]
     flops, arithmetic, special = (sum(column) for column in zip(*stages, strict=True))
@@ -58,7 +59,7 @@ def work(program: Program) -> Work:
 
 
 def _stage_work(
-    stage: Stage, conditions: frozenset[Comparison], counted: Callable[..., int]
+    program: Program, stage: Stage, conditions: frozenset[Comparison], counted: Callable[..., int]
 ) -> tuple[int, int, int]:
     """Return the FLOPs, other operations and calls of a stage where the conditions hold.
     ``counted`` gives the points of a set of axes at which they do."""
@@ -67,7 +68,7 @@ def _stage_work(
         return counted(axes, conditions)
 
     product = _factors_of_sum(stage)
-    terms = times(frozenset((*stage.axes, *stage.over)))
+    terms = times(frozenset(axes_of_points(program, stage)))
     flops = arithmetic = special = 0
     if len(product) > 1:
         flops, arithmetic = 2 * terms, (len(product) - 2) * terms

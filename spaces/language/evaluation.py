@@ -18,6 +18,7 @@ import numpy as np
 from tilewright.spaces.dtypes import EXACT_WIDE
 from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS, Reducer
 from tilewright.spaces.language.meaning import Operations
+from tilewright.spaces.language.prefixes import axes_of_points, divided_axis, prefix_of
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranges import Ranges, ranges
 from tilewright.spaces.language.tree import Binary, Expression
@@ -104,7 +105,7 @@ def _evaluated(program: Program, stage: Stage, values: Arrays) -> np.ndarray:
     shape = program.shape(stage.axes)
     if not shape:
         return np.asarray(_piece(program, stage, values, {}))
-    longest = shape.index(max(shape))
+    longest = divided_axis(program, stage, program.extent)
     step = max(1, CHUNK * shape[longest] // largest_array(program, stage, program.extent))
     parts = [
         slice(start, min(start + step, shape[longest])) for start in range(0, shape[longest], step)
@@ -120,7 +121,7 @@ def largest_array(program: Program, stage: Stage, sizes: Mapping[str, int]) -> i
     factors = factors_of(stage)
     bounding = frozenset[str]().union(*(c.axes for c in program.bounding(stage)))
     if len(factors) < 2 or not any(bounding <= factor.axes for factor in factors):
-        return prod(sizes[axis] for axis in (*stage.axes, *stage.over))
+        return prod(sizes[axis] for axis in axes_of_points(program, stage))
     return max(
         prod(sizes[axis] for axis in axes) for axes in (stage.axes, *(f.axes for f in factors))
     )
@@ -130,6 +131,8 @@ def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, sl
     grid = _grid(program, (*stage.axes, *stage.over), part)
     conditions = program.bounding(stage)
     meaning = Exact(values, grid, part, bounded=bool(conditions))
+    if prefix := prefix_of(program, stage):
+        return prefix.sums(np.asarray(stage.body.fold(meaning)), grid)
     factors = factors_of(stage)
     holding = [condition.fold(meaning) for condition in conditions]
     mask = reduce(np.logical_and, holding) if holding else None

@@ -29,6 +29,7 @@ from tilewright.spaces.derivation.rounding.rows import Places, Rows, grid
 from tilewright.spaces.derivation.rounding.signs import with_signs
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.language.evaluation import largest_array
+from tilewright.spaces.language.prefixes import divided_axis, prefix_of
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranged import Layout, Parts, parts_of
 from tilewright.spaces.language.ranges import Range, Walk, ranges
@@ -129,11 +130,12 @@ class _Context:
             return self._ranged(stage, found, arrays)
         values = self.rows.values(self.program, stage)
         sizes = [values[axis].size for axis in stage.axes]
-        longest = sizes.index(max(sizes)) if sizes else 0
-        largest = largest_array(self.program, stage, {a: v.size for a, v in values.items()})
-        step = max(1, CHUNK * max(sizes, default=1) // largest)
+        by_axis = {axis: own.size for axis, own in values.items()}
+        longest = divided_axis(self.program, stage, by_axis)
+        size = sizes[longest] if sizes else 1
+        step = max(1, CHUNK * size // largest_array(self.program, stage, by_axis))
         pieces = []
-        for start in range(0, max(sizes, default=1), step):
+        for start in range(0, size, step):
             self.pause()
             part = dict(values)
             if sizes:
@@ -220,7 +222,8 @@ def _joined(pieces: Sequence[Approximate], dimension: int) -> Approximate:
 
 
 def _piece(program: Program, stage: Stage, meaning: ApproximateArrays) -> Approximate:
-    conditions = [c.fold(meaning).value for c in program.bounding(stage)]
+    bounding = () if prefix_of(program, stage) else program.bounding(stage)
+    conditions = [c.fold(meaning).value for c in bounding]
     mask = reduce(np.logical_and, conditions) if conditions else None
     if stage.reducer == "sum":
         return summed(program, stage, meaning, mask)

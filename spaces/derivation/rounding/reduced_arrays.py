@@ -20,6 +20,7 @@ from tilewright.spaces.derivation.rounding.reductions import (
 )
 from tilewright.spaces.language.evaluation import masked, neutral, sum_of_products
 from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.prefixes import prefix_of
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.numerics.interval import Interval
 
@@ -30,7 +31,11 @@ Mask = np.ndarray | None
 def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate:
     """Return a sum, factor by factor."""
 
+    prefix = prefix_of(program, stage)
+
     def added(terms: Sequence[np.ndarray]) -> np.ndarray:
+        if prefix:
+            return prefix.sums(np.asarray(reduce(np.multiply, terms)), meaning.axes)
         return _added(stage, meaning, mask, list(map(np.asarray, terms)))
 
     return total(program, stage, meaning, added)

@@ -1,0 +1,113 @@
+"""Find sums over prefixes, and add them up in time that is linear in their length.
+
+    y[r,i] = sum[j: j <= i](x[r,j])
+
+The terms of such a sum do not depend on the axis ``i`` that ends it, so each sum is the one before
+and a term more. Where all terms from ``i`` on are added, it is a sum over a suffix, walked
+backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import MIRRORED, AxisValue
+
+BLOCK = 64
+"""Terms that the reference adds up one after the other: blocks are joined like a tree."""
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """For each value of the axis ``row``, the values of the axis ``term`` before it, or, if
+    ``backwards``, behind it; the equal one is among them unless they are ``exclusive``."""
+
+    row: str
+    term: str
+    backwards: bool
+    exclusive: bool
+
+    def sums(self, terms: np.ndarray, grid: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the sums over the prefixes of all rows of the ``grid``.
+
+        ``terms`` are of shapes that broadcast with the grid's axes, of which ``term`` is the last
+        and has all its values; they are alike along ``row``. The result has the axes but ``term``.
+        """
+        *kept, _ = grid
+        shape = [1 if axis == self.row else values.size for axis, values in grid.items()]
+        every = np.broadcast_to(terms, shape)
+        every = every[..., ::-1] if self.backwards else every
+        none = np.zeros((*every.shape[:-1], 1), every.dtype)
+        sums = np.concatenate([none, running_sums(every)], axis=-1)
+        found = sums[..., self._counts(grid[self.row].ravel(), every.shape[-1])]
+        row = kept.index(self.row)
+        return np.moveaxis(np.squeeze(found, row), -1, row)
+
+    def _counts(self, rows: np.ndarray, terms: int) -> np.ndarray:
+        """Return how many terms are added for each row."""
+        counts = (terms - rows if self.backwards else rows + 1) - int(self.exclusive)
+        return np.clip(counts, 0, terms)
+
+
+@lru_cache(maxsize=256)
+def prefix_of(program: Program, stage: Stage) -> Prefix | None:
+    """Return the prefixes that a sum is over; None if there are none, or if its terms depend on
+    the axis that ends them."""
+    match stage.reducer, stage.over, program.bounding(stage):
+        case "sum", (term,), (condition,):
+            pass
+        case _:
+            return None
+    operator = condition.operator
+    match condition.left, condition.right:
+        case AxisValue(left), AxisValue(row) if left == term:
+            pass
+        case AxisValue(row), AxisValue(right) if right == term:
+            operator = MIRRORED[operator]
+        case _:
+            return None
+    if operator not in ("<", "<=", ">", ">=") or row in stage.body.axes or row not in stage.axes:
+        return None
+    return Prefix(row, term, operator.startswith(">"), not operator.endswith("="))
+
+
+def running_sums(terms: np.ndarray) -> np.ndarray:
+    """Return the sums of the first, the first two, and so on, along the last dimension.
+
+    Each is the sum of its terms alone, as accurate as a sum of blocks.
+    """
+    count = terms.shape[-1]
+    if count <= BLOCK:
+        return np.cumsum(terms, axis=-1)
+    missing = -count % BLOCK
+    padded = np.concatenate([terms, np.zeros((*terms.shape[:-1], missing), terms.dtype)], axis=-1)
+    within = np.cumsum(padded.reshape(*terms.shape[:-1], -1, BLOCK), axis=-1)
+    within[..., 1:, :] += running_sums(within[..., -1])[..., :-1, None]
+    return within.reshape(padded.shape)[..., :count]
+
+
+def divided_axis(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
+    """Return the place of the longest axis of a stage, along which it is evaluated in pieces: one
+    that ends prefixes would have all terms in each piece."""
+    prefix = prefix_of(program, stage)
+    return max(
+        range(len(stage.axes)),
+        key=lambda place: (
+            prefix is None or stage.axes[place] != prefix.row,
+            sizes[stage.axes[place]],
+        ),
+        default=0,
+    )
+
+
+def axes_of_points(program: Program, stage: Stage) -> tuple[str, ...]:
+    """Return the axes of all points at which a stage has terms: of a sum over prefixes, without the
+    axis that ends these."""
+    prefix = prefix_of(program, stage)
+    axes = (*stage.axes, *stage.over)
+    return axes if prefix is None else tuple(axis for axis in axes if axis != prefix.row)
