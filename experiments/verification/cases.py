@@ -207,5 +207,18 @@ EDGES = {
     "dtype=float16",
 }
 """Small ones for edge inputs, which a CPU and the emulator take, too."""
-CASES: Mapping[str, str] = PRODUCTS | FEW_ROWS | CHAINS | ROWS | KEPT | MAPS | STAGES | LARGE
+LOW_BITS: Mapping[str, str] = {
+    "codes of 4 bits": '"q: uint4[n, k](packed); y[m, n] = sum[k](a[m, k] * (q[n, k] - 8))" '
+    "m=3 n=264 k=512",
+    "codes of 3 bits": '"q: uint3[n, k](packed); y[m, n] = sum[k](a[m, k] * (q[n, k] - 4))" '
+    "m=1 n=136 k=640",
+    "codes of 8 bits": '"q: int8[n, k](packed); y[m, n] = sum[k](a[m, k] * q[n, k])" '
+    "m=8 n=72 k=384",
+    "codes with scales by groups": '"q: uint4[n, k](packed); '
+    'y[m, n] = sum[k](a[m, k] * ((q[n, k] - 8) * s[n, k // 128]))" m=5 n=200 k=512',
+}
+"""Products whose weights are packed codes."""
+CASES: Mapping[str, str] = (
+    LOW_BITS | PRODUCTS | FEW_ROWS | CHAINS | ROWS | KEPT | MAPS | STAGES | LARGE
+)
 """Texts of workloads by name."""
