@@ -83,6 +83,30 @@ class CodeValues:
         """Tell whether zero points are raised like values."""
         return self.raised and self.whole
 
+    def of_fields(self, text: str, nan: str, infinite: str) -> str:
+        """Fill a C text with the numbers of :class:`Fields`, for floats that have a sign.
+
+        ``nan`` stands for ``@SPECIAL@`` where one size is no number, ``infinite`` where one is
+        infinite and those beyond are no numbers; the size is ``@FROM@``.
+        """
+        fields = fields_of(self.name)
+        special, first = "", None
+        if fields.nan is not None:
+            special, first = nan, fields.nan
+        elif fields.infinite is not None:
+            special, first = infinite, fields.infinite
+        values = {
+            "SPECIAL": special,
+            "FROM": first,
+            "SIZES": fields.sizes,
+            "UP": fields.up,
+            "BASE": fields.base,
+            "UNIT": literal(fields.unit),
+            "NORMAL": fields.normal,
+            "SIGN": 32 - self.bits,
+        }
+        return filled_in(text, values)
+
     def code(self, slot: Slot, code: int, masked: bool = True) -> str:
         """C expression of words ``w0``, ``w1``, ...: the first or second ``code`` of the pair in a
         slot in the lowest bits, with anything above it unless it is masked."""

@@ -22,6 +22,7 @@ from tilewright.spaces.language.program import Program
 from tilewright.spaces.language.tree import Expression, Number, Read
 from tilewright.spaces.loops.nest import NestCode
 from tilewright.spaces.loops.plan import Plan
+from tilewright.spaces.low_bit.axes import axis_variable, row_axes
 from tilewright.spaces.low_bit.order import DEPTH, HALVES, ROWS, tile_bytes
 from tilewright.spaces.schedule import Value
 from tilewright.spaces.workloads.array import Array
@@ -114,11 +115,6 @@ class CodedCode:
         own = {array.name: f"a{number}" for number, array in enumerate(self.arrays)}
         return {**own, self.product.sums.name: "finished"}
 
-    def _axis(self, name: str) -> str:
-        """Return the variable that expressions have for an axis."""
-        axes = [axis for axis, _ in self.product.program.extents]
-        return f"i{axes.index(name)}"
-
     def _expression(self, node: Expression) -> tuple[Lines, str]:
         lines, value = self._nest(self.product.program).expression(node)
         return lines, value.real
@@ -160,9 +156,9 @@ class CodedCode:
         lines, value = self._expression(product.activation)
         body = [
             f"float *x = (float *)call->workspace + row * {self.pitch}L + step * 8;",
-            *self._row_axes("row"),
+            *row_axes(self.product, "long", "row"),
             "for (long i = 0; i < 8; i++) {",
-            f"  const long {self._axis(product.depth)} = step * 8 + i % 4 * 2 + i / 4;",
+            f"  const long {axis_variable(product, product.depth)} = step * 8 + i % 4 * 2 + i / 4;",
             *indented([*lines, f"x[i] = (float)({value});"]),
             "}",
         ]
@@ -177,15 +173,6 @@ class CodedCode:
                 "}",
             ],
         )
-
-    def _row_axes(self, row: str) -> Lines:
-        """C variables for the axes of a row."""
-        lines, step = [], 1
-        for axis in reversed(self.product.rows):
-            extent = self.product.program.extent[axis]
-            lines.append(f"const long {self._axis(axis)} = {row} / {step} % {extent};")
-            step *= extent
-        return lines
 
     @cached_property
     def _tiles(self) -> Mapping[int, CodedTile]:
@@ -205,11 +192,11 @@ class CodedCode:
         if found["zero"] and self.decoding.raises_zero:
             found["zero"] += f" + {self.decoding.raised_by}"
         axes = [
-            f"const long {self._axis(product.column)} = column;",
-            f"const long {self._axis(product.depth)} = depth;",
+            f"const long {axis_variable(product, product.column)} = column;",
+            f"const long {axis_variable(product, product.depth)} = depth;",
         ]
         if product.differs_by_row:
-            axes += self._row_axes("row")
+            axes += row_axes(self.product, "long", "row")
         nodes = [n for n in (product.zero, product.scale) if n is not None]
         shared = Shared(
             zero=found["zero"],
@@ -299,7 +286,7 @@ class CodedCode:
             return [], "q"
         lines, number = self._nest(self.product.program).expression(node)
         within = f"tw_whole_within({number.text}, {self.product.codes.shape[0]})"
-        return [*self._row_axes("row"), *lines], f"q + {within} * {size}L"
+        return [*row_axes(self.product, "long", "row"), *lines], f"q + {within} * {size}L"
 
     def _added_up(self) -> Lines:
         """The four sums of each column of a tile."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright.spaces.cpu.isa import repeated
 from tilewright.spaces.dtypes import dtype
-from tilewright.spaces.low_bit.decoding import CodeValues, fields_of, filled_in, literal
+from tilewright.spaces.low_bit.decoding import CodeValues, filled_in, literal
 from tilewright.spaces.low_bit.order import Slot, word_groups
 from tilewright.spaces.low_bit.values import POWERS
 
@@ -127,24 +127,7 @@ class Decoding(CodeValues):
         """C text of ``tw_code_value``: a float of its sign, exponent and fraction."""
         if self.name == POWERS:
             return _POWERS
-        fields, special = fields_of(self.name), ""
-        if fields.nan is not None:
-            special = (
-                f"  x = tw_either((vi)(size == {fields.nan}), (vf)((vu){{0}} + 0x7fc00000), x);\n"
-            )
-        elif fields.infinite is not None:
-            beyond = f"(vf)(size << {fields.up} | 0x7f800000)"
-            special = f"  x = tw_either((vi)(size >= {fields.infinite}), {beyond}, x);\n"
-        names = {
-            "MOST": fields.sizes,
-            "UP": fields.up,
-            "BASE": fields.base,
-            "UNIT": literal(fields.unit),
-            "NORMAL": fields.normal,
-            "SIGN": 32 - self.bits,
-            "SPECIAL": special,
-        }
-        return filled_in(_FIELDS, names)
+        return self.of_fields(_FIELDS, _NAN, _INFINITE)
 
 
 def _two(first: int, loaded: Lines) -> Lines:
@@ -214,12 +197,14 @@ static inline vf tw_each_four(const float *p) {
 # A size is the code without its sign; one below the least normal number is a multiple of a unit.
 _FIELDS = """\
 static inline vf tw_code_value(vu code) {
-  const vu size = code & (@MOST@ - 1);
+  const vu size = code & (@SIZES@ - 1);
   const vf normal = (vf)((size << @UP@) + @BASE@), small = tw_whole((vi)size) * @UNIT@;
   vf x = tw_either((vi)(size < @NORMAL@), small, normal);
-@SPECIAL@  return (vf)((vu)x | ((code & @MOST@) << @SIGN@));
+@SPECIAL@  return (vf)((vu)x | ((code & @SIZES@) << @SIGN@));
 }
 """
+_NAN = "  x = tw_either((vi)(size == @FROM@), (vf)((vu){0} + 0x7fc00000), x);\n"
+_INFINITE = "  x = tw_either((vi)(size >= @FROM@), (vf)(size << @UP@ | 0x7f800000), x);\n"
 
 _POWERS = """\
 static inline vf tw_code_value(vu code) {

@@ -67,7 +67,7 @@ class Tiling:
         return round_up(self.tile_rows, self.registers.side) * self.pitch
 
     straight = Decided("register_transpose", False)
-    """Whether blocks that are transposed go from registers to where they are wanted."""
+    """True if blocks that are transposed go from registers to where they are wanted."""
     strips = Decided("strips", STRIPS[0])
     """Strips of such blocks that are walked together."""
     skew = Decided("skew", 0)

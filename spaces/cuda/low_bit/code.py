@@ -65,7 +65,7 @@ class CodedCode:
 
     @property
     def product(self) -> CodedProduct:
-        """What is computed."""
+        """The product that is computed."""
         return self.sizes.product
 
     @cached_property
@@ -141,7 +141,7 @@ class CodedCode:
         return f"[{self._number('warp_tiles')}][{self._rows}][{HALVES}]"
 
     def _place(self) -> Lines:
-        """Where a thread's work is."""
+        """Return C declarations of the place of a thread's work."""
         sizes, names = self.sizes, self.elements.names
         grid = spatial(int(sizes.row_blocks), int(sizes.column_blocks), self._splits)
         row, column, split = only_task(grid, index("block", int(sizes.blocks)))

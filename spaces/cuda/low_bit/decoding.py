@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.spaces.low_bit.decoding import CodeValues, fields_of, filled_in, literal
+from tilewright.spaces.low_bit.decoding import CodeValues, literal
 from tilewright.spaces.low_bit.order import Slot, word_groups
 from tilewright.spaces.low_bit.values import POWERS
 
@@ -26,22 +26,7 @@ class Decoding(CodeValues):
             return ""
         if self.name == POWERS:
             return _POWERS
-        fields, special = fields_of(self.name), ""
-        if fields.nan is not None:
-            special = f"  if (size == {fields.nan}u) x = tw::bits_float(0x7fc00000u);\n"
-        elif fields.infinite is not None:
-            beyond = f"tw::bits_float(size << {fields.up} | 0x7f800000u)"
-            special = f"  if (size >= {fields.infinite}u) x = {beyond};\n"
-        names = {
-            "SIZES": fields.sizes,
-            "UP": fields.up,
-            "BASE": fields.base,
-            "UNIT": literal(fields.unit),
-            "NORMAL": fields.normal,
-            "SIGN": 32 - self.bits,
-            "SPECIAL": special,
-        }
-        return filled_in(_FIELDS, names)
+        return self.of_fields(_FIELDS, _NAN, _INFINITE)
 
     def loads(self, to: str, place: str) -> Lines:
         """C statements that load a lane's words of the tile at ``place`` into the array ``to``."""
@@ -69,6 +54,8 @@ TW_INLINE float tw_code_value(u32 code) {
 @SPECIAL@  return tw::bits_float(tw::float_bits(x) | (code & @SIZES@u) << @SIGN@);
 }
 """
+_NAN = "  if (size == @FROM@u) x = tw::bits_float(0x7fc00000u);\n"
+_INFINITE = "  if (size >= @FROM@u) x = tw::bits_float(size << @UP@ | 0x7f800000u);\n"
 
 _POWERS = """\
 TW_INLINE float tw_code_value(u32 code) {

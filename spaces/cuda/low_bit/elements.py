@@ -18,6 +18,7 @@ from tilewright.spaces.loops.nest import NestCode
 from tilewright.spaces.loops.numbers import FORMATS
 from tilewright.spaces.loops.plan import Plan
 from tilewright.spaces.loops.scalars import Value
+from tilewright.spaces.low_bit.axes import axis_variable, row_axes
 
 Lines = list[str]
 
@@ -125,17 +126,8 @@ class Elements:
     def _axis(self, name: str) -> Lines:
         """C variable of an axis."""
         variable = "column" if name == self.product.column else "depth"
-        return [f"const i64 {self._variable(name)} = {variable};"]
+        return [f"const i64 {axis_variable(self.product, name)} = {variable};"]
 
     def _row(self) -> Lines:
         """C variables of the axes of a row."""
-        lines, step = [], 1
-        for axis in reversed(self.product.rows):
-            extent = self.product.program.extent[axis]
-            lines.append(f"const i64 {self._variable(axis)} = row / {step} % {extent};")
-            step *= extent
-        return lines
-
-    def _variable(self, axis: str) -> str:
-        """Return the variable that expressions have for an axis."""
-        return f"i{[name for name, _ in self.product.program.extents].index(axis)}"
+        return row_axes(self.product, "i64", "row")

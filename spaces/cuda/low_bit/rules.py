@@ -1,4 +1,4 @@
-"""What rules out a schedule of a product with packed codes, and the sentence that says so."""
+"""The rules for schedules of products with packed codes, each with the sentence that it says."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.spaces.cuda.blocks.rules import MOST_THREADS
 from tilewright.spaces.cuda.low_bit.sizes import CodedSizes
+from tilewright.spaces.cuda.residency import shared_memory
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.products.coded import CodedProduct
 from tilewright.spaces.template import Decision, Rule
@@ -17,7 +18,7 @@ from tilewright.spaces.template import Decision, Rule
 def coded_rules(
     product: CodedProduct, target: CudaTarget, decisions: tuple[Decision, ...]
 ) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     (chunks,) = (d.values for d in decisions if d.name == "block_depth")
 
     def sizes(c: Mapping[str, Any]) -> CodedSizes:
@@ -58,26 +59,18 @@ def coded_rules(
             "idle_warps",
             ("block_depth", "warp_depth", "in_flight", "splits"),
             lambda c: (
-                (
-                    c["warp_depth"] * c["in_flight"]
-                    <= (c["block_depth"] < sizes(c).share) * c["block_depth"]
-                    + (c["block_depth"] >= sizes(c).share) * sizes(c).share
-                )
+                (c["warp_depth"] * c["in_flight"] <= sizes(c).tiles_at_a_time)
                 | (c["warp_depth"] * c["in_flight"] == 1)
             ),
             lambda c: (
                 f"{c['warp_depth']} warps with {c['in_flight']} tiles each share "
-                f"{min(c['block_depth'], sizes(c).share)} tiles of the depth at a time"
+                f"{sizes(c).tiles_at_a_time} tiles of the depth at a time"
             ),
         ),
-        Rule(
-            "shared_memory",
+        shared_memory(
             ("tile_rows", "block_depth", "warp_columns", "warp_tiles", "warp_depth", "splits"),
-            lambda c: sizes(c).shared_bytes <= target.shared_per_block,
-            lambda c: (
-                f"a block takes {sizes(c).shared_bytes} bytes of shared memory; "
-                f"allowed: {target.shared_per_block}"
-            ),
+            lambda c: sizes(c).shared_bytes,
+            target,
         ),
         Rule(
             "registers",
@@ -92,7 +85,7 @@ def coded_rules(
 
 
 def _allowed(sizes: CodedSizes, target: CudaTarget) -> Any:
-    """Registers that a thread of a block may have."""
+    """Return the registers that a thread of a block may have."""
     return np.minimum(
         target.registers_per_multiprocessor // sizes.threads, target.registers_per_thread
     )

@@ -69,6 +69,11 @@ class CodedSizes:
         return ceil_div(self.deep, self.values["splits"])
 
     @property
+    def tiles_at_a_time(self) -> Any:
+        """Tiles along the depth whose activations a block has in shared memory at a time."""
+        return np.minimum(self.values["block_depth"], self.share)
+
+    @property
     def row_blocks(self) -> Any:
         """Blocks along the rows."""
         return ceil_div(self.product.row_count, self.rows)

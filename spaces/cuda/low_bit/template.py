@@ -62,7 +62,7 @@ class CudaLowBit(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no product of codes and activations, or sums that are read elsewhere."""
+        """Refuse what is no product of codes and activations, and sums that are read elsewhere."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
         if reason := why_no_codes(workload, C_TYPES):
