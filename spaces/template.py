@@ -96,8 +96,8 @@ class Template(ABC):
         it has one."""
         return f"kernels of {self.name} have fixed extents"
 
-    def lower_open(self, schedule: Schedule) -> Kernel:
-        """Return a kernel for all extents of an axis up to the workload's, for which
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
+        """Return a kernel for all extents of ``axis`` up to the workload's, for which
         :meth:`why_not_open` has no reason. Raises :class:`InputError` if there is none."""
         raise InputError(f"kernels of {self.name} have fixed extents")
 

@@ -148,7 +148,7 @@ class Space:
         reason = self.why_not_open(schedule, axis)
         if reason:
             raise InputError(f"{axis} cannot be open: {reason}")
-        return self.templates[schedule.template].lower_open(schedule)
+        return self.templates[schedule.template].lower_open(schedule, axis)
 
     def nearest(self, schedule: Schedule, generator: np.random.Generator) -> Schedule | None:
         """Return ``schedule`` if it is in this space, else one like it that is; None if there is

@@ -91,14 +91,13 @@ class BlockedTemplate(Template):
         inner = [o.name for o in own if not o.is_outermost(o.axes.index(axis))]
         return f"{axis} is not the outermost axis of {inner[0]} in memory" if inner else None
 
-    def lower_open(self, schedule: Schedule) -> Kernel:
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows up to the product's."""
         from tilewright.spaces.cpu.blocked.code import ContractionCode
 
         entry = f"{self.entry(schedule)}_open"
         code = ContractionCode(self.product, schedule.values, self.lanes, entry, is_open=True)
-        shared = prelude(self.workload, self.cpu)
-        return c_kernel(self.workload, shared, code, self.product.row)
+        return c_kernel(self.workload, prelude(self.workload, self.cpu), code, axis)
 
     # -- the space -----------------------------------------------------------------------------
 

@@ -114,12 +114,11 @@ class ChainedTemplate(CorrectedTemplate):
         code = self._code(schedule, self.entry(schedule))
         return c_kernel(self.workload, self._prelude(), code)
 
-    def lower_open(self, schedule: Schedule) -> Kernel:
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of points of the batch's outermost axis, up to all."""
-        axis, *inner = self.chained.batch
-        each = prod(part.extent for part in inner)
+        each = prod(part.extent for part in self.chained.batch[1:])
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
-        return c_kernel(self.workload, self._prelude(), code, axis.name)
+        return c_kernel(self.workload, self._prelude(), code, axis)
 
     def _code(
         self, schedule: Schedule, entry: str, products_each: int | None = None

@@ -90,10 +90,8 @@ class MapTemplate(Template):
             return f"{axis} is not the outermost axis of {program.outputs[0].name} in memory"
         return reason
 
-    def lower_open(self, schedule: Schedule) -> Kernel:
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of points of the outermost axis, up to all."""
-        axis = self._outermost_axis
-        assert axis is not None
         each = self.plane.view.loops[0].extent // self.plane.view.program.extent[axis]
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code, axis)

@@ -112,9 +112,9 @@ class RowsTemplate(Template):
         code = self._code(schedule, self.entry(schedule))
         return c_kernel(self.workload, self._prelude(), code)
 
-    def lower_open(self, schedule: Schedule) -> Kernel:
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows up to the program's."""
-        (axis, *inner), extent = self.rows.rows[0].names, self.rows.program.extent
+        (_, *inner), extent = self.rows.rows[0].names, self.rows.program.extent
         each = prod(extent[name] for name in inner) * prod(s.extent for s in self.rows.rows[1:])
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
         return c_kernel(self.workload, self._prelude(), code, axis)
