@@ -1,1 +1,1 @@
-"""Products whose operands are read at places: convolutions, reached in place or packed."""
+"""Products whose operands are read at computed places: convolutions, and what is like them."""

@@ -1,9 +1,9 @@
-"""How a product of placed operands is cut: workers, blocks, register tiles.
+"""The extents of workers' chunks, blocks and register tiles of a product of placed operands.
 
-As in ``spaces.cpu.blocked.blocking``, decisions give the most that a block may hold, and the blocks
-are then as equal as whole tiles allow. Tiles never cross from one line to the next, and blocks of
-the depth hold whole turns of its outermost loop. All of it works on integers and, element by
-element, on NumPy arrays of them.
+As in ``spaces.cpu.blocked.blocking``, decisions bound what a block may hold, and the blocks are
+then as equal as whole tiles allow. A tile never crosses from one line of rows to the next, and a
+block of the depth holds whole turns of the depth's outermost loop. All functions work on integers
+and, element by element, on NumPy arrays of them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from tilewright.spaces.cpu.windows.nest import Windows
 
 @dataclass(frozen=True)
 class Blocking:
-    """Extents, outermost first.
+    """Extents in elements, unless their names say otherwise, from the outermost to the innermost.
 
-    ``rows`` are those of a line and ``columns`` those of a number; ``row_tiles`` are all of a
-    number's, and a worker has ``chunk_tiles`` neighbours of them. ``block_turns`` are of the
-    depth's outermost loop, which has ``turns``, of ``terms_a_turn`` terms each.
+    ``numbers`` counts the independent products. ``rows`` are the rows of one line, ``columns`` the
+    columns of one product. ``row_tiles`` counts the tiles of all lines of a product; a worker has
+    ``chunk_tiles`` neighbouring ones. The depth's outermost loop has ``turns`` turns of
+    ``terms_a_turn`` terms each, and a block has ``block_turns`` of them.
     """
 
     numbers: Any
@@ -50,17 +51,18 @@ class Blocking:
 
     @property
     def workers(self) -> Any:
-        """All that work at once."""
+        """The number of workers."""
         return self.batch_workers * self.row_workers * self.column_workers
 
     @property
     def block_terms(self) -> Any:
-        """Terms of a whole block."""
+        """The terms of a full block of the depth."""
         return self.block_turns * self.terms_a_turn
 
 
 def blocking(view: Windows, lanes: int, values: Mapping[str, Any]) -> Blocking:
-    """The extents that the decisions ``values`` (integers or arrays) lead to."""
+    """Compute the extents that the decisions ``values`` (integers or arrays) lead to, for vectors
+    of ``lanes`` floats."""
     packed, placed = view.nest(True), view.nest(False)
 
     def of(of_packed: int, of_placed: int) -> Any:

@@ -1,8 +1,8 @@
-"""What one number of a product of placed operands moves from cache to cache, and what stays there.
+"""Bytes that one product of placed operands moves between caches, and bytes that are to stay there.
 
-As for plain products (``spaces.cpu.blocked.traffic``): a panel of the right operand stays in L1
-while rows stream past it, or the rows of a tile while panels do; and in L2 a block of the operand
-that streams.
+As for plain products (``spaces.cpu.blocked.traffic``), either a panel of the right operand stays in
+L1 while rows stream past it, or the rows of a tile stay while panels do; a block of the operand
+that streams stays in L2.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tilewright.spaces.template import Columns
 
 @dataclass(frozen=True)
 class CacheTraffic:
-    """Bytes, for each of many schedules whose decisions are ``values`` and whose extents ``b``."""
+    """Bytes for each of many schedules with the decisions ``values`` and the extents ``b``."""
 
     view: Windows
     b: Blocking
@@ -36,70 +36,72 @@ class CacheTraffic:
 
     @cached_property
     def rows(self) -> Any:
-        """Rows of all lines."""
+        """The number of rows of all lines."""
         return float(self.view.nest(True).line_count) * self.b.rows
 
     @cached_property
     def terms(self) -> float:
-        """Terms of a sum."""
+        """The number of terms of a sum."""
         return float(self.view.nest(True).terms)
 
     @cached_property
     def left(self) -> Any:
-        """The left operand, an element for each row and term."""
+        """Bytes of the left operand as a matrix: one element for each row and term."""
         return FLOAT * self.terms * self.rows
 
     @cached_property
     def source(self) -> float:
-        """The left operand as it lies: an element is in many windows, but comes from there once."""
+        """Bytes of the left operand in memory, where an element that is in many windows lies
+        once."""
         source = self.view.left
         return float(source.padded.bytes if source.padded else source.factor.operand.bytes)
 
     @cached_property
     def right(self) -> Any:
-        """The right operand."""
+        """Bytes of the right operand as a matrix: one element for each term and column."""
         return FLOAT * self.terms * self.b.columns
 
     @cached_property
     def sums(self) -> Any:
-        """Sums, loaded and stored for each block of the depth."""
+        """Bytes of the sums, which are loaded and stored for each block of the depth."""
         return 2.0 * FLOAT * self.rows * self.b.columns * self.b.depth_blocks
 
     # -- what stays --------------------------------------------------------------------------------
 
     @cached_property
     def rows_outer(self) -> Any:
-        """Whether the rows of a tile stay while panels stream past them, not a panel."""
+        """True where the rows of a tile stay in L1 while panels stream past; a panel stays
+        otherwise."""
         return self.values["order"] == "rows_outer"
 
     @cached_property
     def column_tiles(self) -> Any:
-        """Tiles side by side."""
+        """The number of tiles side by side."""
         return ceil_div(self.b.columns, self.b.tile_columns)
 
     @cached_property
     def tile(self) -> Any:
-        """A row, or a column, of a block of the depth."""
+        """Bytes of one row, or one column, of a block of the depth."""
         return FLOAT * self.b.block_terms
 
     @cached_property
     def left_tile(self) -> Any:
-        """What a tile reads of the left operand."""
+        """Bytes of the left operand that a tile reads."""
         return self.tile * self.b.tile_rows
 
     @cached_property
     def panel(self) -> Any:
-        """What it reads of the right one."""
+        """Bytes of the right operand that a tile reads."""
         return self.tile * self.b.tile_columns
 
     @cached_property
     def staying(self) -> Any:
-        """What is to stay in L1."""
+        """Bytes that are to stay in L1."""
         return np.where(self.rows_outer, self.left_tile, self.panel)
 
     @cached_property
     def block(self) -> Any:
-        """What is to stay in L2."""
+        """Bytes that are to stay in L2."""
         b = self.b
         left = self.source * b.block_terms / self.terms
         return np.where(self.rows_outer, self.tile * b.block_columns, left)
@@ -107,7 +109,7 @@ class CacheTraffic:
     # -- what moves --------------------------------------------------------------------------------
 
     def near(self) -> Any:
-        """From L2 to L1."""
+        """Compute the bytes that move from L2 to L1."""
         b, left, right, rows_outer = self.b, self.left, self.right, self.rows_outer
         streaming = np.where(rows_outer, right * b.row_tiles, left * self.column_tiles)
         once = np.where(rows_outer, left * b.column_blocks, right)
@@ -120,7 +122,7 @@ class CacheTraffic:
         return streaming + kept + left * self.column_tiles * (turns - 1) + self.sums
 
     def middle(self) -> Any:
-        """From L3 to L2."""
+        """Compute the bytes that move from L3 to L2."""
         b, right, source, rows_outer = self.b, self.right, self.source, self.rows_outer
         streamed = np.where(rows_outer, right * b.row_tiles, source * self.column_tiles)
         once = np.where(rows_outer, right, source * b.column_blocks)
@@ -134,7 +136,8 @@ class CacheTraffic:
         return np.where(fits, once, streamed) + others + self.sums
 
     def _right_reach(self, reach: Callable[[Any, int], Any], width: Any) -> Any:
-        """The share of a cache that ``width`` columns of the right operand find."""
+        """Compute the share of a cache that ``width`` columns of the right operand can use: all of
+        it if they are packed, else what ``reach`` says of the steps in memory."""
         right, depth = self.view.right.factor, self.view.nest(False).depth
         size = right.operand.element.bytes
         apart = size * max(abs(loop.strides[RIGHT]) for loop in depth)

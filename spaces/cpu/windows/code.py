@@ -1,12 +1,12 @@
-"""The C of one product of placed operands: padded copies, then workers, blocks, register tiles.
+"""The C of a product of placed operands: padded copies, then workers, blocks, register tiles.
 
-    spatial(batch workers) * repeat(numbers)
+    spatial(batch workers) * repeat(products)
                      * spatial(workers) * repeat(column blocks, depth blocks)
                      * repeat(row tiles, column tiles) * repeat(tile rows, vectors) * lanes
 
-The left operand is read in place, or in its padded copy: its rows are equally far apart within a
-line, and loops of the depth around the steps of a tile find the rest. The right one is packed into
-panels or read in place, too.
+The left operand is read in place, or in its padded copy: within a line its rows are equally far
+apart, and loops over the depth around the steps of a tile reach the other terms. The right operand
+is packed into panels or read in place.
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ COLUMN = index("column0") + BLOCK_COLUMN
 
 @dataclass(frozen=True)
 class WindowsCode:
-    """The kernel called ``entry`` of ``view`` under the decisions ``values``; ``arrays`` are its
-    buffers, in order, and ``registers`` are those of vectors."""
+    """The kernel called ``entry`` that computes ``view`` under the decisions ``values``.
+
+    ``arrays`` are its buffers in the order of the call, ``lanes`` are the floats of a vector, and
+    ``registers`` counts the vector registers.
+    """
 
     view: Windows
     arrays: Sequence[Array]
@@ -59,12 +62,12 @@ class WindowsCode:
 
     @cached_property
     def blocks(self) -> Blocking:
-        """Extents of chunks, blocks and tiles."""
+        """The extents of chunks, blocks and tiles."""
         return blocking(self.view, self.lanes, self.values)
 
     @cached_property
     def nest(self) -> Nest:
-        """All loops."""
+        """The loops of the product, for a right operand that is packed or not."""
         return self.view.nest(bool(self.values["pack_right"]))
 
     @cached_property
@@ -73,7 +76,7 @@ class WindowsCode:
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         lines = [
             *self._copies(),
             *(self._memory.patches.function(f"{self.entry}_left") if self._memory.patches else ()),
@@ -88,7 +91,7 @@ class WindowsCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """Padded copies, and scratch memory of all workers."""
+        """Bytes of the padded copies and of the scratch memory of all workers."""
         return self._memory.bytes
 
     # -- functions ---------------------------------------------------------------------------------
@@ -102,7 +105,7 @@ class WindowsCode:
 
     @property
     def _rows(self) -> str:
-        """How many rows a line has, in C."""
+        """The number of rows of a line, in C."""
         return str(self.blocks.rows)
 
     @property
@@ -113,7 +116,8 @@ class WindowsCode:
 
     @cached_property
     def _tiles(self) -> Sequence[Tile]:
-        """Micro-kernels by shape: the full tile, and those of the last row and column."""
+        """The micro-kernels: for a full tile, and for the narrower last ones of rows and
+        columns."""
         b = self.blocks
         return [
             self._tile(rows, columns)
@@ -147,7 +151,7 @@ class WindowsCode:
         )
 
     def _turns(self) -> list[Turn]:
-        """The loops around the steps of a tile."""
+        """Return the loops around the steps of a tile, the outermost first."""
         *turns, last = self.nest.multiplied
         found, inner = list[Turn](), last.extent
         for loop in reversed(turns):
@@ -158,7 +162,7 @@ class WindowsCode:
 
     @property
     def _first_turns(self) -> int:
-        """Turns of a tile's outermost loop, in one of the depth's."""
+        """Turns of the outermost loop of a tile in one turn of the depth's outermost loop."""
         return self.nest.multiplied[0].extent // self.nest.depth[0].extent
 
     def _tile_choice(self) -> list[str]:
@@ -184,7 +188,7 @@ class WindowsCode:
     # -- the worker --------------------------------------------------------------------------------
 
     def _worker(self) -> list[str]:
-        """The function that does one worker's part of the output."""
+        """Return the C function that computes one worker's part of the output."""
         b = self.blocks
         worker = index("worker", b.workers)
         apart = spatial(b.batch_workers, 1, 1) * repeat(b.chunk_numbers, 1, 1)
@@ -195,7 +199,7 @@ class WindowsCode:
         return self._work(mapping.emit(worker, self._chunk, extents=extents, prefix="n"))
 
     def _work(self, lines: Sequence[str]) -> list[str]:
-        """The function of a worker, which has memory of its own."""
+        """Return a worker's function around ``lines``, with pointers to its scratch memory."""
         worker = index("worker", self.blocks.workers)
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
@@ -209,14 +213,14 @@ class WindowsCode:
         ]
 
     def _patch(self) -> list[str]:
-        """C variables for a worker's patch."""
+        """Declare the C variables of a worker's patch."""
         if self._memory.patches is None:
             return []
         c_type = C_TYPES[self.view.left.dtype]
         return [f"{c_type} *patch = ({c_type} *)(sums + {self._memory.sums_floats});", "long held;"]
 
     def _chunk(self, part: Sequence[Index]) -> list[str]:
-        """A worker's part of one number: its blocks of columns and of the depth."""
+        """Write a worker's part of one product: the extents of its chunk, and its blocks."""
         b = self.blocks
         number, row, column = part
         return [
@@ -228,13 +232,13 @@ class WindowsCode:
         ]
 
     def _blocks(self) -> list[str]:
-        """All blocks of a worker's part of a number."""
+        """Write the loops over a chunk's blocks of columns and of the depth."""
         b = self.blocks
         blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(b.block_columns, b.block_turns)
         return blocks.emit(0, self._block, extents=("chunk_columns", b.turns), prefix="b")
 
     def _pointers(self, number: Index) -> list[str]:
-        """C variables for what all arrays have of one number."""
+        """Declare the C pointers to the elements of all arrays for one product."""
         found = Pointers(
             self.view, self.nest, self.arrays, self._memory.copy_starts, self._first_row
         )
@@ -242,11 +246,12 @@ class WindowsCode:
 
     @property
     def _first_row(self) -> Index:
-        """The row of a number that tiles are counted from."""
+        """The row of a product at which the count of tiles begins."""
         return Index()
 
     def _block(self, start: Sequence[Index]) -> list[str]:
-        """A block of the right operand, packed if that is decided, and all tiles that meet it."""
+        """Write a block: its right operand is packed if that is decided, then all its tiles
+        follow."""
         b, nest = self.blocks, self.nest
         lines = [
             f"const long j = {start[0]}, t = {start[1]};",
@@ -264,7 +269,8 @@ class WindowsCode:
         return lines + tiles.emit(0, self._call, extents=extents, prefix="m")
 
     def _call(self, start: Sequence[Index]) -> list[str]:
-        """One call of a micro-kernel, and what is fused to it after the last block of depth."""
+        """Write the call of a micro-kernel and, after the last block of the depth, of what is
+        fused."""
         b, nest = self.blocks, self.nest
         tile, tj = index("tile", b.row_tiles), start[1]
         line, i = tile // b.line_tiles, tile % b.line_tiles * b.tile_rows
@@ -303,7 +309,8 @@ class WindowsCode:
 
 
 def _in_place(steps: int, columns: int, apart: int) -> Strided:
-    """The layout (step, column) of a right operand whose steps are ``apart``, backwards too."""
+    """Return the layout (step, column) of a right operand whose steps are ``apart`` elements apart,
+    which may be negative."""
     if apart >= 0:
         return strided((steps, columns), (apart, 1))
     return Strided((steps, columns), (steps - 1) * -apart + columns, (apart, 1))

@@ -1,4 +1,4 @@
-"""The end of a tile: sums in, what is fused to them applied vector by vector, output out."""
+"""The end of a tile: what is fused is applied to the sums, vector by vector, and stored."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ def finish_function(
     lanes: int,
     sums: Layout,
 ) -> list[str]:
-    """C function ``name(s, c, reads..., rows, columns)`` for tiles of up to ``tile`` rows and
-    vectors; ``s`` is laid out as ``sums`` and may be ``c``."""
+    """Return the C function ``name(s, c, reads..., rows, columns)`` that finishes a tile of sums.
+
+    A tile has up to ``tile`` (rows, vectors). Sums are at ``s`` in the layout ``sums``, and the
+    output is at ``c``, which may be the same memory.
+    """
     output = product.output
     operands = {read: product.program.operand[read.name] for read in product.places}
     arguments = [
@@ -59,8 +62,11 @@ def finish_function(
 
 
 def fused_value(product: PlacedProduct, column: Turns, place: Callable[[Read], str]) -> str:
-    """The C of what is written of the vector ``x`` of sums, ``left`` of whose columns there are.
-    What is read beside it lies at ``place`` elements from its pointer."""
+    """Return the C of the finished value of a vector ``x`` of sums, ``left`` columns of which
+    exist.
+
+    The operands that are read beside the product lie ``place`` elements from their pointers.
+    """
 
     def load(number: int, read: Read) -> str:
         dtype = product.program.operand[read.name].dtype
@@ -73,5 +79,5 @@ def fused_value(product: PlacedProduct, column: Turns, place: Callable[[Read], s
 
 
 def read_name(number: int) -> str:
-    """The C name of what is read beside the product, by its place among all such reads."""
+    """Return the C name of the ``number``-th operand that is read beside the product."""
     return f"e{number}"

@@ -1,4 +1,4 @@
-"""The workspace: padded copies, then what each worker has: a packed block, sums, a patch."""
+"""The workspace: padded copies, then each worker's packed block, sums and patch."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from tilewright.spaces.schedule import Value
 
 @dataclass(frozen=True)
 class Memory:
-    """The workspace of a kernel of ``view`` under the decisions ``values``, cut into ``blocks``;
-    ``nest`` has its loops. Sizes of a worker's packed block and sums are in floats."""
+    """The workspace of a kernel of ``view`` under the decisions ``values``.
+
+    ``blocks`` are the extents, ``nest`` are the loops. Sizes of the packed block and the sums are
+    in floats.
+    """
 
     view: Windows
     values: Mapping[str, Value]
@@ -35,25 +38,25 @@ class Memory:
 
     @cached_property
     def copy_starts(self) -> list[int]:
-        """Bytes from the start to each padded copy, and to what follows them. A vector more may be
-        read of each than there is."""
+        """Byte offsets of each padded copy, and of what follows the last one. Behind each copy
+        there is room for a vector, as loads may reach past its end."""
         sizes = [round_up(copy.bytes + FLOAT * self.lanes, PAGE) for copy in self.view.copies]
         return [0, *accumulate(sizes)]
 
     @property
     def worker_start(self) -> int:
-        """Bytes from the start to what the first worker has."""
+        """The byte offset of the first worker's memory."""
         return self.copy_starts[-1]
 
     @property
     def worker_bytes(self) -> int:
-        """Bytes that a worker has."""
+        """Bytes of one worker's memory."""
         patch = FLOAT * self.patches.elements if self.patches else 0
         return round_up(FLOAT * (self.packed_floats + self.sums_floats) + patch, PAGE)
 
     @cached_property
     def packed(self) -> PackedBlock | None:
-        """The right operand's packed block; None if it is read as it lies."""
+        """The packed block of the right operand; None if it is read in place."""
         if not self.values["pack_right"]:
             return None
         b = self.blocks
@@ -68,17 +71,17 @@ class Memory:
 
     @cached_property
     def packed_floats(self) -> int:
-        """The size of that block."""
+        """The size of the packed block in floats, rounded up to whole cache lines."""
         return round_up(self.packed.floats, LINE) if self.packed else 0
 
     @property
     def own_sums(self) -> bool:
-        """Whether sums have memory of their own, as the output cannot hold them."""
+        """True if sums have memory of their own, as the output cannot hold unfinished ones."""
         return not self.view.keeps_sums
 
     @cached_property
     def sums(self) -> Strided:
-        """Layout of a tile's sums: the output's, or their own."""
+        """The layout (row, column) of a tile's sums: in the output, or in their own memory."""
         b = self.blocks
         if not self.own_sums:
             strides = (self.nest.row.strides[OUTPUT], self.nest.column.strides[OUTPUT])
@@ -87,12 +90,13 @@ class Memory:
 
     @property
     def sums_floats(self) -> int:
-        """The size of sums of their own."""
+        """The size of the sums' own memory in floats."""
         return round_up(self.sums.size, LINE) if self.own_sums else 0
 
     @cached_property
     def patches(self) -> Patches | None:
-        """What tiles that cross the left operand's borders read, where it is in place."""
+        """The patches of tiles that cross borders of the left operand; None if it is not read in
+        place."""
         if self.view.left.patched is None:
             return None
         b = self.blocks

@@ -1,7 +1,8 @@
 """The loops of a product of placed operands: as few as can count all its points.
 
-Neighbouring axes that all arrays run through in one go are one loop. What an operand is packed
-from does not count: a packed image has all pixels in a row, whatever lies between its lines.
+Neighbouring axes are merged into one loop if all arrays run through both with one stride. The array
+that an operand is packed from does not count: the pixels of a packed image are one row, whatever
+lies between the lines of the source.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ from tilewright.spaces.language.tree import Read
 
 LEFT, RIGHT, OUTPUT, PADDED = "left", "right", "output", "padded"
 Key = Read | str
-"""What a loop moves: one of the words above, or what is read beside the product."""
+"""Names an array that a loop moves through: one of the words above, or a read beside the product.
+"""
 Turns = Loop[Key]
 Copy = PaddedCopy | GatheredRows | OrderedCopy
 
 
 @dataclass(frozen=True)
 class Source:
-    """An operand as it is reached: ``offset`` is the element, in it or in its copy. Of one with
-    borders that is read in place, ``patched`` is the copy whose parts are made where they are
-    needed."""
+    """An operand as it is read: ``offset`` is the element, in ``padded`` if it has such a copy,
+    else in the operand itself. If an operand with borders is read in place, ``patched`` is the
+    padded copy whose parts are made as patches where tiles need them."""
 
     factor: Factor
     padded: Copy | None
@@ -41,18 +43,18 @@ class Source:
 
     @property
     def dtype(self) -> str:
-        """Of its elements."""
+        """The type of its elements."""
         return self.factor.operand.dtype
 
 
 @dataclass(frozen=True)
 class Nest:
-    """All loops, outermost first in each tuple.
+    """All loops; each tuple has the outermost first.
 
-    ``numbers`` count what shares nothing but workers: the batch, and columns apart in memory.
-    ``lines`` are the slower rows; tiles are cut from the ``row`` and the ``column`` loop. In the
-    right operand, the latter consists of ``runs``. ``depth`` is in the order in which terms are
-    packed.
+    ``numbers`` count independent products: the batch, and columns that are apart in memory.
+    ``lines`` are the slower loops over rows; tiles are cut from the ``row`` and the ``column``
+    loop. In the right operand the column loop consists of the loops ``runs``. ``depth`` has the
+    order in which terms are packed.
     """
 
     numbers: tuple[Turns, ...]
@@ -65,39 +67,42 @@ class Nest:
 
     @property
     def line_count(self) -> int:
-        """How many lines there are."""
+        """The number of lines of rows in a product."""
         return prod(loop.extent for loop in self.lines)
 
     @property
     def number_count(self) -> int:
-        """How many numbers there are."""
+        """The number of independent products."""
         return prod(loop.extent for loop in self.numbers)
 
     @property
     def terms(self) -> int:
-        """Terms of a sum."""
+        """The number of terms of a sum."""
         return prod(loop.extent for loop in self.depth)
 
     @property
     def terms_a_turn(self) -> int:
-        """Terms of one turn of the outermost loop of the depth: blocks hold whole ones."""
+        """The number of terms in one turn of the depth's outermost loop; blocks hold whole
+        turns."""
         return self.terms // self.depth[0].extent
 
     @cached_property
     def multiplied(self) -> tuple[Turns, ...]:
-        """The depth as a tile runs through it."""
+        """The loops over the depth that a tile runs: neighbours merged where its operands allow
+        it."""
         left = [key for key in (LEFT, PADDED) if key in self.row.strides]
         return merged(self.depth, left if self.right_is_packed else [*left, RIGHT])
 
     @cached_property
     def packed(self) -> tuple[Turns, ...]:
-        """The depth as the right operand is packed."""
+        """The loops over the depth that packing runs: neighbours merged where the right operand
+        allows it."""
         return merged(self.depth, [RIGHT])
 
 
 @dataclass(frozen=True)
 class Windows:
-    """The product as templates of this folder see it."""
+    """A product with its operands as the code of this folder reads them."""
 
     product: PlacedProduct
     left: Source
@@ -106,7 +111,7 @@ class Windows:
 
     @cached_property
     def places(self) -> dict[Key, Index]:
-        """Where each array has what it has at a point of all parts."""
+        """The offset of the element that each array has at a point of all parts."""
         view = self.product
         found: dict[Key, Index] = {LEFT: self.left.offset, RIGHT: self.right.offset}
         found[OUTPUT] = view.offset
@@ -116,32 +121,34 @@ class Windows:
 
     @property
     def keeps_sums(self) -> bool:
-        """Tell whether the output may hold sums that are not finished yet: floats side by side."""
+        """True if the output may hold unfinished sums: its columns are adjacent floats."""
         column = self.nest(True).column
         together = column.extent == 1 or column.strides[OUTPUT] == 1
         return together and self.product.output.dtype == "float32"
 
     @property
     def most_rows(self) -> int:
-        """Rows of a line, of the longest one where they come in segments."""
+        """The rows of a line; of the longest line where rows come in segments."""
         segments = self.product.segments
         return int(segments.drawn.max()) if segments else self.nest(True).row.extent
 
     @property
     def copies(self) -> tuple[Copy, ...]:
-        """Those that must be made, of the left operand first."""
+        """The copies that must be made before the product, the left operand's first."""
         return tuple(s.padded for s in (self.left, self.right) if s.padded)
 
     @cached_property
     def has_vectors(self) -> bool:
-        """Whether the right operand has columns side by side, so that it needs no packing."""
+        """True if the right operand has adjacent columns, so that it needs no packing."""
         return self.nest(False).column.strides[RIGHT] == 1
 
     @cached_property
     def has_dots(self) -> bool:
-        """Whether lanes may run along the depth instead, so that the right operand needs no packing
-        either: it lies side by side in both operands, and rows come in segments of so few rows
-        that they do not repay packed panels."""
+        """True if lanes may run along the depth, so that the right operand needs no packing either.
+
+        Both operands have adjacent terms then, and rows come in segments of so few rows that they
+        do not repay packed panels.
+        """
         segments = self.product.segments
         if segments is None or self.has_vectors or segments.drawn.mean() > THIN_ROWS:
             return False
@@ -150,7 +157,7 @@ class Windows:
         return len(multiplied) == 1 and sides == [1, 1]
 
     def nest(self, right_is_packed: bool) -> Nest:
-        """The loops if the right operand is packed or not."""
+        """Return the loops for a right operand that is packed, or is not."""
         if right_is_packed not in self._nests:
             self._nests[right_is_packed] = self._nest(right_is_packed)
         return self._nests[right_is_packed]
@@ -185,7 +192,7 @@ class Windows:
 
 
 def windows(product: PlacedProduct) -> Windows:
-    """The product with its sources."""
+    """Return the product with its operands in place, or in the copies that they need."""
     copy = _left_copy(product)
     left = Source(product.left, copy, copy.offset if copy else product.left.place.offset)
     padded = padded_copy(product.right)
@@ -194,8 +201,8 @@ def windows(product: PlacedProduct) -> Windows:
 
 
 def _left_copy(product: PlacedProduct) -> Copy | None:
-    """The copy that rows are read from: with borders, of those that a table chooses, or in
-    order."""
+    """Return the copy that the left operand's rows are read from: of rows that a table chooses,
+    with borders, or in the order of rows and depth. Return None if none is needed."""
     left = product.left
     if left.gather:
         return GatheredRows(left.operand, left.gather, product.rows[0], product.depth)
@@ -203,7 +210,7 @@ def _left_copy(product: PlacedProduct) -> Copy | None:
 
 
 def merged(nest: Sequence[Turns], keys: Sequence[Key]) -> tuple[Turns, ...]:
-    """Neighbouring loops as one where the arrays of ``keys`` run through both in one go."""
+    """Merge neighbouring loops if the arrays of ``keys`` run through both with one stride."""
     found: list[Turns] = []
     for loop in nest:
         extent = loop.extent
@@ -214,7 +221,7 @@ def merged(nest: Sequence[Turns], keys: Sequence[Key]) -> tuple[Turns, ...]:
 
 
 def offset(nest: Sequence[Turns], number: Index, key: Key) -> Index:
-    """How far an array has moved in turn ``number`` of all loops together."""
+    """Return the offset of an array in turn ``number`` of all loops together."""
     result = Index()
     for loop in reversed(nest):
         result += number % loop.extent * loop.strides[key]

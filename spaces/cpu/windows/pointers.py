@@ -1,4 +1,4 @@
-"""Where the arrays of a product of placed operands are at one of its numbers, in C."""
+"""The C pointers to the arrays of a product of placed operands."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class Pointers:
-    """C variables for ``arrays``, the buffers of the call in order, and for copies, each of which
-    begins so many bytes into the workspace; counted from row ``first_row`` of a number."""
+    """Writes pointers to ``arrays``, the buffers of the call in order, and to copies, which begin
+    at the byte offsets ``copy_starts`` of the workspace. They point at row ``first_row`` of a
+    product."""
 
     view: Windows
     nest: Nest
@@ -34,8 +35,9 @@ class Pointers:
     first_row: Index
 
     def lines(self, number: Index) -> list[str]:
-        """``l``, ``r``, ``c`` and one for each array that is read beside the product; where the
-        left operand is in place, ``l`` is all of it and ``padded`` the place in the padded copy."""
+        """Return the C declarations of ``l``, ``r``, ``c`` and of one pointer for each array that
+        is read beside the product. If the left operand is read in place, ``l`` points at its start,
+        and ``padded`` is the offset in the padded copy."""
         view = self.view
         lines = [
             *self._left(number),

@@ -1,6 +1,6 @@
-"""What rules out a schedule of a product of placed operands, and the sentence that says so.
+"""The rules that refuse a schedule of a product of placed operands, each with its sentence.
 
-Tiles, workers and equal blocks are ruled as in plain products (``spaces.cpu.blocked.rules``).
+Tiles, workers and equal blocks have the rules of plain products (``spaces.cpu.blocked.rules``).
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ class _Context(TileContext):
     view: Windows
 
     def columns(self, pack_right: Any) -> Any:
-        """The columns that tiles are cut from, if the right operand is packed or not."""
+        """Return the number of columns that tiles are cut from if the right operand is packed, or
+        not."""
         packed, placed = (self.view.nest(p).column.extent for p in (True, False))
         return np.where(pack_right, packed, placed)
 
     def blocks(self, c: Any, bound: Any) -> Any:
-        """Blocks of columns."""
+        """Return the number of blocks of columns under the ``bound`` of a block."""
         width = c["tile_vectors"] * self.lanes
         tiles = ceil_div(ceil_div(self.columns(c["pack_right"]), width), c["column_workers"])
         return blocks_of(tiles, bound, width)
 
     def turns(self, c: Any, bound: Any) -> Any:
-        """Turns of the depth's outermost loop in a block."""
+        """Return the turns of the depth's outermost loop in a block under its ``bound``."""
         return np.where(c["pack_right"], self._turns(True, bound), self._turns(False, bound))
 
     def _turns(self, packed: bool, bound: Any) -> Any:
@@ -49,7 +50,7 @@ class _Context(TileContext):
         return ceil_div(extent, blocks_of(extent, bound, nest.terms_a_turn))
 
     def terms(self, c: Any) -> Any:
-        """Terms of a block."""
+        """Return the number of terms in a block of the depth."""
         a_turn = [self.view.nest(packed).terms_a_turn for packed in (True, False)]
         return self.turns(c, c["block_depth"]) * np.where(c["pack_right"], *a_turn)
 
@@ -57,7 +58,7 @@ class _Context(TileContext):
 def window_rules(
     view: Windows, in_place: Windows | None, target: CpuTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the template; ``in_place`` is the view whose left operand has patches."""
+    """Return all rules of the template; ``in_place`` is the view whose left operand has patches."""
     values = {decision.name: np.array(decision.values) for decision in decisions}
     nest = view.nest(True)
     line = Cut(view.most_rows, nest.column.extent)
@@ -167,7 +168,7 @@ def _memory_rules(context: _Context) -> list[Rule]:
 
 
 def _patch_rule(context: _Context, view: Windows) -> Rule:
-    """Lines of a patch must not overlap."""
+    """Return the rule that refuses patches whose lines would overlap."""
     rows = context.values["tile_rows"].tolist()
     apart = patches(view, True, 1).apart
     known = {n: (p := patches(view, True, n)).within + p.span(n) for n in rows}

@@ -1,9 +1,10 @@
 """The C of products whose rows come in segments, each with the matrix that a table gives it.
 
-A worker has a share of all rows and walks the table over it: where the entry changes, a segment
-ends. Empty segments are never seen. Within a segment all is as within one product of a batch, but
-how many rows there are is known only then, so that there is a micro-kernel for each number of rows
-up to the tile's. Whatever the table holds, nothing outside of the arrays is read or written.
+A worker walks the table over its share of all rows: a segment ends where the entry changes. Empty
+segments never come up. Within a segment all is as in one product of a batch, but its number of rows
+is known only at run time, so that there is a micro-kernel for each number of rows up to a tile's.
+Entries are clamped to the matrices there are: no table makes the kernel access memory outside of
+the arrays.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tilewright.spaces.derivation.products.view import Segments
 
 @dataclass(frozen=True)
 class SegmentedCode(WindowsCode):
-    """The kernel of a view that has segments."""
+    """The kernel of a view whose rows come in segments."""
 
     @property
     def _segments(self) -> Segments:
@@ -54,7 +55,7 @@ class SegmentedCode(WindowsCode):
         return not (self.values["pack_right"] or self.view.has_vectors)
 
     def _dots(self, rows: int, columns: int) -> DotPanel:
-        """The micro-kernel of a right operand in place, along whose depth lanes run."""
+        """Return the micro-kernel of a right operand in place whose lanes run along the depth."""
         b, nest, chains = self.blocks, self.nest, int(self.values["unroll"])
         steps = b.block_turns * self._first_turns
         name = f"{self.entry}_{rows}x{columns}"
@@ -74,7 +75,7 @@ class SegmentedCode(WindowsCode):
         return DotPanel(name, columns, tile)
 
     def _tile_choice(self) -> list[str]:
-        """Of the micro-kernels for so many rows, the one for so many columns."""
+        """Return the C function that calls the micro-kernel for the rows and columns of a tile."""
         a, b = C_TYPES[self._tiles[0].left_dtype], C_TYPES[self._tiles[0].right_dtype]
         full = self.blocks.tile_columns
         lines = []
@@ -107,11 +108,12 @@ class SegmentedCode(WindowsCode):
 
     @property
     def _share_rows(self) -> int:
-        """The rows that a worker walks over."""
+        """The number of rows that a worker walks over."""
         return int(ceil_div(self.blocks.rows, self.blocks.row_workers))
 
     def _segment_end(self) -> list[str]:
-        """C function ``name(table, first, end)``: where the segment of row ``first`` ends."""
+        """Return the C function ``name(table, first, end)``: it finds the end of the segment that
+        begins at row ``first``."""
         return [
             f"static long {self.entry}_segment(const int *table, long first, long end) {{",
             "  long last = first + 1;",
@@ -121,7 +123,7 @@ class SegmentedCode(WindowsCode):
         ]
 
     def _share(self, part: Sequence[Index]) -> list[str]:
-        """A worker's rows, segment by segment."""
+        """Write the loop over the segments of a worker's rows."""
         b, most = self.blocks, self._segments.count - 1
         row, column = part
         apart = self.nest.number_count // self._segments.count

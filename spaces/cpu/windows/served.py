@@ -1,4 +1,5 @@
-"""Which programs have kernels of placed products on a CPU, and why others have none."""
+"""The programs that the template of placed products serves on a CPU, and reasons to refuse
+others."""
 
 from __future__ import annotations
 
@@ -16,22 +17,23 @@ from tilewright.spaces.language.tree import Binary, Comparison, Expression, Read
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_BORDERS = 1 << 30
-"""Bytes of a copy with all borders that no operand is too small for."""
+"""Bytes that any padded copy may take, however small its operand is."""
 
 
 def prelude(workload: Workload, target: CpuTarget) -> str:
-    """The C text in front of the kernels: that of all templates that may serve them."""
+    """Return the C text in front of the kernels, shared by all templates that may serve the
+    workload."""
     return kept_prelude(frozenset(workload.functions), target, "float32")
 
 
 @lru_cache(maxsize=64)
 def cached_windows(product: PlacedProduct) -> Windows:
-    """The loops of a product, derived once."""
+    """Return the loops of a product; they are derived once."""
     return windows(product)
 
 
 def why_no_windows(workload: Workload, target: CpuTarget) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Say why a workload has no kernel; return None if it has one."""
     product = placed_product_of(workload)
     if isinstance(product, str):
         return product
@@ -65,7 +67,7 @@ def _why_no_array(product: PlacedProduct) -> str | None:
 
 
 def _why_no_value(node: Expression) -> str | None:
-    """Why an expression has no code on vectors."""
+    """Say why an expression has no code on vectors; return None if it has some."""
     if isinstance(node, Read):
         return None
     if isinstance(node, Binary) and node.operator in ("//", "%"):
@@ -92,7 +94,8 @@ def _why_no_nest(product: PlacedProduct) -> str | None:
 
 
 def _why_no_copy(product: PlacedProduct) -> str | None:
-    """Why borders are too wide for a copy that has them all."""
+    """Say why borders are too wide for a copy that holds all of them; return None if they are
+    not."""
     for factor in (product.left, product.right):
         copy = padded_copy(factor)
         if copy and copy.bytes > max(MOST_BORDERS, 16 * factor.operand.bytes):

@@ -1,9 +1,14 @@
-"""The CPU template for products of placed operands: convolutions, correlations, their like.
+"""The CPU template of products of placed operands: convolutions, correlations and what is like
+them.
 
-Decisions: the tile, the workers of each kind, the order of tiles within a block, ``pack_right``
-whether the operand along columns is packed through its places or read in place, bounds of blocks,
-and ``unroll``. An operand with borders is copied once with them, or, by ``padding``, the left one
-is read in place but by tiles that cross a border. See ``spaces.cpu.windows.code``.
+An operand is placed if the element that it gives for a row (or a column) and a term lies at a sum
+of multiples of axes, such as a pixel at its window's place plus its place within the window.
+
+Decisions: the register tile, the workers for rows, columns and batch, the order of tiles within a
+block, ``pack_right`` (the operand along columns is packed into panels, or read in place), upper
+bounds of the blocks, and ``unroll``. An operand with borders is copied once with them; with
+``padding`` set to ``patched``, the left operand is read in place, and only tiles that cross a
+border read copies. The code is written by ``spaces.cpu.windows.code``.
 """
 
 from __future__ import annotations
@@ -28,7 +33,8 @@ from tilewright.spaces.template import Columns, Decision, Template
 from tilewright.spaces.workloads.workload import Workload
 
 LEAST_DEPTH = 128
-"""Terms below which blocks of the depth load and store sums too often."""
+"""The least bound of a block of the depth, in terms: smaller blocks load and store sums too often.
+"""
 
 
 class WindowsTemplate(Template):
@@ -52,18 +58,20 @@ class WindowsTemplate(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no sum of products of two operands, places that are no sums of multiples of
-        axes, a type or a function without code."""
+        """Say why a workload has no kernel: it is no sum of products of two operands, its places
+        are no sums of multiples of axes, or a type or a function has no code. Return None if it has
+        one."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
         return why_no_windows(workload, target)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.windows.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.windows.traffic``."""
         return window_quantities(self.view, self.in_place, self.cpu, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel of a schedule; its entry is named after the workload and the
+        schedule."""
         from tilewright.spaces.cpu.windows.code import WindowsCode
         from tilewright.spaces.cpu.windows.segments import SegmentedCode
 

@@ -1,7 +1,7 @@
-"""Work and memory traffic of a product of placed operands, for whole populations at once.
+"""Work and memory traffic of products of placed operands, computed for whole populations at once.
 
-Padded copies and packed blocks are written once and read again; see ``spaces.cpu.windows.caches``
-for what caches hold. Names and units are those of ``spaces.quantities``.
+Padded copies and packed blocks are written once and read again; ``spaces.cpu.windows.caches`` says
+what caches hold. Names and units are those of ``spaces.quantities``.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tilewright.spaces.quantities import filled, widened
 from tilewright.spaces.template import Columns
 
 DOT_SUM = 10.0
-"""Instructions that add the lanes of a sum up, where these run along the depth."""
+"""Instructions that add the lanes of one sum, where lanes run along the depth."""
 
 
 def window_quantities(
     view: Windows, in_place: Windows | None, target: CpuTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
-    """Every quantity of ``spaces.quantities``, one float64 array each; ``in_place`` is the view
-    whose left operand has patches."""
+    """Compute every quantity of ``spaces.quantities``, one float64 array each; ``in_place`` is the
+    view whose left operand has patches."""
     lanes = target.lanes(FLOAT)
     values = widened(columns)
     b = _as_drawn(view, blocking(view, lanes, values))
@@ -45,7 +45,8 @@ def window_quantities(
 
 
 def _as_drawn(view: Windows, b: Blocking) -> Blocking:
-    """The extents where rows come in segments: as many products as have rows, of equal ones."""
+    """Return the extents of equal segments in the place of those that a table draws: as many
+    products as segments have rows."""
     segments = view.product.segments
     if segments is None:
         return b
@@ -69,7 +70,8 @@ def _work(view: Windows, b: Blocking, target: CpuTarget, values: Columns) -> dic
     vectors = ceil_div(b.columns, lanes)
     dots = view.has_dots & np.logical_not(values["pack_right"])
     at_once = columns_at_once(b.tile_rows, values["unroll"], target.vector_registers)
-    # Lanes run along columns, or along the depth: tiles have fewer columns then, and steps lanes.
+    # If lanes run along the depth, tiles have fewer columns, and there is a step for each
+    # vector of terms.
     column_tiles = ceil_div(b.columns, np.where(dots, at_once, b.tile_columns))
     step_columns = np.where(dots, b.columns, vectors)
     steps_a_tile = terms / np.where(dots, lanes, 1)
@@ -103,7 +105,7 @@ def _work(view: Windows, b: Blocking, target: CpuTarget, values: Columns) -> dic
 def _copied(
     view: Windows, in_place: Windows | None, b: Blocking, values: Columns
 ) -> tuple[Any, Any]:
-    """Bytes read and written for padded copies, or for patches; and those that copies take."""
+    """Compute the bytes read and written for padded copies or patches, and for the copies alone."""
     copies = float(sum(2 * copy.bytes for copy in view.copies))
     if in_place is None:
         return copies, copies

@@ -1,1 +1,1 @@
-"""What kernels of placed operands copy: padded operands, patches at borders, packed blocks."""
+"""Copies in kernels of placed products: padded operands, patches at borders, packed blocks."""

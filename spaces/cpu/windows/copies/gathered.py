@@ -1,8 +1,7 @@
-"""Copies the rows that a table chooses out of an operand, one after the other, in the order of
-the product.
+"""A copy of the rows that a table chooses from an operand, in the order of the product.
 
-It is made once a call, before all else, in the workspace. Entries beyond the operand's rows lead to
-the nearest one.
+It is made once a call, before the product, in the workspace. An entry outside of the operand's rows
+is clamped to the nearest one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class GatheredRows(SharedCopy):
-    """The copy, of all points of ``depth`` at each of ``rows``."""
+    """A copy with all points of ``depth`` for each of ``rows``, whose sources ``gather`` gives."""
 
     gather: Gather
     rows: Part
@@ -29,17 +28,17 @@ class GatheredRows(SharedCopy):
 
     @property
     def length(self) -> int:
-        """Elements of a row."""
+        """The number of elements of a row."""
         return prod(part.extent for part in self.depth)
 
     @cached_property
     def offset(self) -> Index:
-        """Where it has what the factor reads."""
+        """The offset in the copy of the element that the factor reads."""
         return number_of((self.rows, *self.depth))
 
     @property
     def lines(self) -> int:
-        """Rows of the product."""
+        """The number of rows of the product."""
         return self.rows.extent
 
     @property
@@ -48,7 +47,7 @@ class GatheredRows(SharedCopy):
         return self.gather.table
 
     def copied(self, at: Sequence[Index]) -> list[str]:
-        """Copy a row."""
+        """Return the C text that copies one row."""
         (row,) = at
         assert self.gather.table.drawn is not None
         most = self.gather.table.drawn.below - 1
@@ -61,7 +60,7 @@ class GatheredRows(SharedCopy):
 
 
 def why_no_gathered(factor: Factor, depth: Sequence[Part]) -> str | None:
-    """Why there is no such copy of a factor, in words; None if there is, or none is needed."""
+    """Say why a factor has no such copy; return None if it has one, or needs none."""
     if factor.gather is None:
         return None
     expected = 1

@@ -1,7 +1,7 @@
 """A copy of the left operand in the order of its rows and of the depth.
 
-It is made once a call, in the workspace, where terms of a row are far apart or run backwards in the
-operand, as those of a transposed convolution's filter are: a tile reads its rows side by side then.
+It is made once a call, in the workspace, if terms of a row are far apart or run backwards in the
+operand, as those of a transposed convolution's filter do: then a tile reads adjacent terms.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tilewright.spaces.derivation.products.view import PlacedProduct
 
 @dataclass(frozen=True)
 class OrderedCopy(SharedCopy):
-    """The copy, of all points of ``depth`` at each point of ``rows``, those of a batch among them;
-    the operand has them ``source`` elements from its start."""
+    """A copy with all points of ``depth`` for each point of ``rows``, batch parts included; the
+    element of the operand is at offset ``source``."""
 
     rows: tuple[Part, ...]
     depth: tuple[Part, ...]
@@ -30,7 +30,7 @@ class OrderedCopy(SharedCopy):
 
     @property
     def length(self) -> int:
-        """Elements of a row."""
+        """The number of elements of a row."""
         return prod(part.extent for part in self.depth)
 
     @property
@@ -40,11 +40,11 @@ class OrderedCopy(SharedCopy):
 
     @cached_property
     def offset(self) -> Index:
-        """The place in it of what the factor reads."""
+        """The offset in the copy of the element that the factor reads."""
         return number_of((*self.rows, *self.depth))
 
     def copied(self, at: Sequence[Index]) -> list[str]:
-        """Copy a row."""
+        """Return the C text that copies one row."""
         (row,) = at
         first, rest = Index(constant=self.source.constant), row
         for part in reversed(self.rows):
@@ -67,8 +67,12 @@ class OrderedCopy(SharedCopy):
 
 
 def ordered_copy(product: PlacedProduct) -> OrderedCopy | None:
-    """The copy of the left factor, if terms run backwards, or the output has steps and terms of a
-    row are no neighbours; none where rows share elements."""
+    """Return the copy of the left factor, if one is needed.
+
+    It is if terms run backwards, or if the output has steps and terms of a row are not adjacent.
+    Return None otherwise, and where rows share elements, for the copy would be larger than the
+    operand.
+    """
     offset, depth = product.left.place.offset, product.depth
     steps = [offset.coefficient(part.name) for part in depth if part.extent > 1]
     apart = product.output.steps is not None and product.left.place.step(depth) not in (0, 1)

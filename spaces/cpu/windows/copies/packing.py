@@ -1,9 +1,8 @@
-"""The right operand, packed through its places: panels of tile width, a vector of columns after
-the other.
+"""The right operand, packed into panels of tile width, one vector of columns after the other.
 
-Where neighbours along the depth lie side by side, blocks of whole vectors are transposed. Else
-columns come in runs, side by side or equally far apart, and each run is copied for all of the depth
-at once: a run of an image's line is looked for once.
+If neighbours along the depth are adjacent in memory, blocks of whole vectors are transposed. Else
+columns come in runs with one stride, and each run is copied for all of the depth at once, so that
+the place of a run in a line of an image is computed once.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from tilewright.spaces.cpu.windows.nest import RIGHT, Nest, offset
 
 @dataclass(frozen=True)
 class PackedBlock:
-    """A block of up to ``turns`` turns of the depth's outermost loop by ``panels`` times ``width``
-    columns."""
+    """A packed block of up to ``turns`` turns of the depth's outermost loop and ``panels`` panels
+    of ``width`` columns."""
 
     nest: Nest
     turns: int
@@ -33,32 +32,35 @@ class PackedBlock:
     width: int
     lanes: int
     dtype: str
-    """Of the source; packed elements are float32."""
+    """The type of the source; packed elements are float32."""
 
     @cached_property
     def panel(self) -> Strided:
-        """Where a panel keeps (depth, column)."""
+        """The layout (depth, column) of one panel."""
         return row_major(self.turns * self.nest.terms_a_turn, self.width)
 
     @cached_property
     def layout(self) -> Layout:
-        """Where the block keeps (depth, column)."""
+        """The layout (depth, column) of the block."""
         return row_major(1, self.panels) * self.panel
 
     @property
     def floats(self) -> int:
-        """Of the block, and what transposed vectors write past its end."""
+        """The floats of the block, with those that transposed vectors write past its end."""
         return self.layout.size + self.lanes * self.width
 
     @property
     def turned(self) -> bool:
-        """Whether vectors of the source run along the depth."""
+        """True if vectors of the source run along the depth."""
         strides = [loop.strides[RIGHT] for loop in (self.nest.packed[-1], self.nest.column)]
         return len(self.nest.runs) == 1 and strides[0] == 1 != strides[1]
 
     def function(self, name: str) -> list[str]:
-        """C function ``name(p, q, first, columns, turns)``: from p, the source at the first
-        column and the block's first turn, to q; ``first`` is the number of the first column."""
+        """Return the C function ``name(p, q, first, columns, turns)`` that packs a block.
+
+        It reads from ``p``, the source at the block's first turn, and writes to ``q``; ``first`` is
+        the number of the block's first column.
+        """
         return [
             f"static __attribute__((noinline)) void {name}(",
             f"    const {C_TYPES[self.dtype]} *restrict p, float *restrict q, long first,",
@@ -78,7 +80,7 @@ class PackedBlock:
         return tiles.emit(0, panel, extents=("columns",), prefix="j")
 
     def _transposed(self, j: Index) -> list[str]:
-        """A panel in blocks of as many columns as terms."""
+        """Write a panel in transposed blocks of as many terms as columns, a vector each way."""
         outer = self.nest.packed[:-1]
         stride = self.nest.column.strides[RIGHT]
         lanes, column = self.lanes, index("first") + j
@@ -99,7 +101,7 @@ class PackedBlock:
         return tasks.emit(0, block, extents=(*self._limits, "left"), prefix="k")
 
     def _runs(self, j: Index) -> list[str]:
-        """A panel run by run, each for all of the depth."""
+        """Write a panel run by run, each for all of the depth."""
         run = self.nest.runs[-1]
         column = index("column", self.nest.column.extent)
         return [
@@ -133,32 +135,34 @@ class PackedBlock:
 
     @property
     def _first(self) -> int:
-        """Turns of the outermost loop as it is packed, in one of the depth's."""
+        """Turns of the outermost loop of packing in one turn of the depth's outermost loop."""
         return self.nest.packed[0].extent // self.nest.depth[0].extent
 
     @cached_property
     def _extents(self) -> tuple[int, ...]:
-        """The most turns of each loop in a block."""
+        """The most turns that each loop has in a block."""
         rest = (loop.extent for loop in self.nest.packed[1:])
         return (self.turns * self._first, *rest)
 
     @property
     def _limits(self) -> tuple[int | str, ...]:
-        """The turns of each loop that a block has."""
+        """The turns that each loop has in the block at hand, as C text where they are known only
+        there."""
         first = f"turns * {self._first}" if self._first > 1 else "turns"
         return (first, *self._extents[1:])
 
     def _most(self, outer: Sequence[object]) -> str:
-        """How many terms the innermost loop has."""
+        """Return the number of terms of the innermost loop."""
         return str(self._extents[-1]) if outer else str(index(str(self._limits[0])))
 
     def _place(self, turns: Sequence[Index], last: Index | None = None) -> Index:
-        """Where the source is in turns of all loops, or of all but the innermost."""
+        """Return the source's offset at turns of all loops, or of all but the innermost without
+        ``last``."""
         at = [*turns, *([last] if last is not None else [])]
         pairs = zip(at, self.nest.packed, strict=False)
         return sum((i * loop.strides[RIGHT] for i, loop in pairs), Index())
 
     def _depth(self, turns: Sequence[Index]) -> Index:
-        """The number of the first term in turns of all loops but the innermost."""
+        """Return the number of the first term at turns of all loops but the innermost."""
         sizes = [prod(self._extents[rank + 1 :]) for rank in range(len(turns))]
         return sum((i * size for i, size in zip(turns, sizes, strict=True)), Index())

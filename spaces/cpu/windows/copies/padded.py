@@ -1,9 +1,9 @@
-"""A copy of an operand with borders, in which every place that is read exists.
+"""A copy of an operand with borders, in which every element that is read exists.
 
-It is made once a call, before all else, in the workspace: then no loop that multiplies or packs
-asks for a border. Its dimensions are in the order of the operand's memory. All from the innermost
-dimension with a border on is one line, copied in one go; a line is a border itself if it lies
-outside along a slower dimension.
+It is made once a call, before the product, in the workspace, so that loops that multiply or pack
+need no test for borders. Its dimensions have the order of the operand's memory. The innermost
+dimension that has a border is copied as one line, with all faster ones; a line lies in the border
+as a whole if it is outside along a slower dimension.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from tilewright.spaces.derivation.products.view import Factor
 
 @dataclass(frozen=True)
 class Dimension:
-    """``before`` elements of border, ``extent`` of the operand, ``after`` of border."""
+    """A dimension of a copy: ``before`` elements of border, ``extent`` of the operand, ``after`` of
+    border."""
 
     before: int
     extent: int
@@ -34,18 +35,19 @@ class Dimension:
 
     @property
     def whole(self) -> int:
-        """With both borders."""
+        """The extent with both borders."""
         return self.before + self.extent + self.after
 
     @property
     def bordered(self) -> bool:
-        """Whether there is any border."""
+        """True if there is a border."""
         return self.whole > self.extent
 
 
 @dataclass(frozen=True)
 class PaddedCopy(SharedCopy):
-    """The copy; ``offset`` is where it has what the factor reads."""
+    """The padded copy; ``offset`` is where it has the element that the factor reads, and
+    ``outside`` is the value of the border."""
 
     dimensions: tuple[Dimension, ...]
     offset: Index
@@ -53,12 +55,12 @@ class PaddedCopy(SharedCopy):
 
     @cached_property
     def _line(self) -> int:
-        """The dimension that lines run along, with all faster ones."""
+        """The rank of the dimension that lines run along."""
         return max(rank for rank, dimension in enumerate(self.dimensions) if dimension.bordered)
 
     @property
     def lines(self) -> int:
-        """Lines of all slower dimensions."""
+        """The number of lines."""
         return prod(dimension.whole for dimension in self.dimensions[: self._line])
 
     @property
@@ -67,7 +69,7 @@ class PaddedCopy(SharedCopy):
 
     @property
     def length(self) -> int:
-        """Elements of a line."""
+        """The number of elements of a line."""
         return self.dimensions[self._line].whole * self._inner
 
     @property
@@ -77,8 +79,11 @@ class PaddedCopy(SharedCopy):
         return along.before * self._inner, (along.before + along.extent) * self._inner
 
     def source(self, line: Index) -> tuple[Index, int, list[str]]:
-        """Where the operand has the first element of a line that it :attr:`held`: an index less a
-        number, in C; and the tests that say that it has the line."""
+        """Locate the first element of a line that the operand :attr:`held`.
+
+        Return its offset in the operand as an index of which a number is to be subtracted, that
+        number, and the C tests that tell whether the operand has the line.
+        """
         source, tests, rest = Index(), list[str](), line
         strides = row_major(*(d.extent for d in self.dimensions)).strides
         for rank in reversed(range(self._line)):
@@ -96,7 +101,8 @@ class PaddedCopy(SharedCopy):
         return source, skipped, tests
 
     def has_lines(self, lines: np.ndarray) -> np.ndarray:
-        """Whether the operand has any of each of some lines, by their numbers."""
+        """Tell for each of some lines, given by their numbers, whether the operand has any of
+        it."""
         found, rest = np.ones(lines.shape, bool), lines
         for dimension in reversed(self.dimensions[: self._line]):
             place, rest = rest % dimension.whole, rest // dimension.whole
@@ -104,7 +110,7 @@ class PaddedCopy(SharedCopy):
         return found
 
     def copied(self, at: Sequence[Index]) -> list[str]:
-        """One line, with its borders."""
+        """Return the C text that copies one line with its borders."""
         (line,) = at
         length, (first, last) = self.length, self.held
         source, skipped, tests = self.source(line)
@@ -134,7 +140,7 @@ class PaddedCopy(SharedCopy):
 
     @property
     def value(self) -> str:
-        """What lies outside, as an element in C."""
+        """The value of the border, as a C literal of the operand's element."""
         value = np.asarray(self.outside, self.operand.element.numpy)
         if self.operand.dtype == "bfloat16":
             return str(int(value.view(np.uint16)))
@@ -142,13 +148,13 @@ class PaddedCopy(SharedCopy):
 
 
 def padded_copy(factor: Factor) -> PaddedCopy | None:
-    """The copy that a factor is read from; None if all of it that is read exists."""
+    """Return the copy that a factor is read from; None if all that is read of it exists."""
     return bordered_copy(factor) if factor.place.bounds else None
 
 
 def bordered_copy(factor: Factor, further: Sequence[Part] = ()) -> PaddedCopy | None:
-    """A copy that has all that is read of a factor, where some parts go ``further`` than their
-    extents, too; None if the operand has all of it."""
+    """Return a copy that has all that is read of a factor, where the parts ``further`` have larger
+    extents; None if the operand has all of it."""
     operand, dimensions = factor.operand, []
     values = {part.name: part.index for part in further}
     for rank in operand.order:

@@ -1,8 +1,8 @@
-"""A left operand with borders that is read in place: only tiles that cross a border have a copy.
+"""Patches for a left operand with borders that is read in place: copies for tiles at borders only.
 
-It is a patch: the part of the padded copy that the tile reads, in the memory of its worker, laid
-out as the operand is, so that one micro-kernel serves tiles of both kinds. A worker holds one patch
-and makes another only when it comes to another tile.
+A patch is the part of the padded copy that a tile reads. It lies in the memory of its worker in the
+operand's layout, so that one micro-kernel serves tiles of both kinds. A worker holds one patch and
+makes another when it comes to another tile.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from tilewright.spaces.cpu.windows.copies.padded import PaddedCopy
 from tilewright.spaces.cpu.windows.nest import LEFT, PADDED, Nest, Source, Windows
 
 LEAST_RUN = 16
-"""Neighbours in memory that each step of a patch must copy at once: fewer cost more than a copy of
-the whole operand."""
+"""The least neighbours in memory that each step of a patch must copy at once. Copying fewer costs
+more than a copy of the whole operand."""
 
 
 def in_place(view: Windows) -> Windows | None:
-    """The same product with its left operand in place and patches at its borders; None if it has no
-    borders, if its loops are others then, or if they jump within a line."""
+    """Return the same product with its left operand in place and patches at its borders.
+
+    Return None if it has no borders, if its loops would be others, or if they jump within a line.
+    """
     copy = view.left.padded
     if not isinstance(copy, PaddedCopy) or view.product.segments:
         return None
@@ -48,7 +50,7 @@ def _extents(nest: Nest) -> list[list[int]]:
 
 
 def _runs_along(nest: Nest) -> bool:
-    """Whether rows and the last loop of the depth stay within a line."""
+    """Tell whether rows and the last loop of the depth stay within a line."""
     last = nest.multiplied[-1]
     stays = all(loop.strides[LEFT] == loop.strides[PADDED] for loop in (nest.row, last))
     return stays and last.strides[LEFT] == 1 and last.extent >= LEAST_RUN
@@ -56,8 +58,8 @@ def _runs_along(nest: Nest) -> bool:
 
 @dataclass(frozen=True)
 class Patches:
-    """The patches of tiles of up to ``tile_rows`` rows of a view that is :func:`in_place`, in
-    blocks of up to ``turns`` turns of the outermost loop that tiles run through."""
+    """The patches for tiles of up to ``tile_rows`` rows of a view that is :func:`in_place`, and
+    blocks of up to ``turns`` turns of the outermost loop that tiles run."""
 
     nest: Nest
     copy: PaddedCopy
@@ -66,7 +68,7 @@ class Patches:
 
     @property
     def _loops(self) -> list[tuple[int, int, int]]:
-        """Turns around the steps of a tile, and how far the operand and the copy move in each."""
+        """The loops around the steps of a tile: turns, and the operand's and the copy's stride."""
         *loops, _ = self.nest.multiplied
         extents = [self.turns, *(loop.extent for loop in loops[1:])]
         return [
@@ -76,34 +78,39 @@ class Patches:
 
     @cached_property
     def within(self) -> int:
-        """How far loops around the steps move within a line."""
+        """The elements of a line that the loops around the steps move through."""
         return sum((n - 1) * left for n, left, padded in self._loops if left == padded)
 
     def span(self, rows: Any) -> Any:
-        """Elements of a line, from the first to the last, that ``rows`` rows read in one turn."""
+        """Return the length in elements of the part of a line that ``rows`` rows read in one
+        turn."""
         steps = self.nest.multiplied[-1].extent if self._loops else self.turns
         return (rows - 1) * self.nest.row.strides[LEFT] + steps
 
     @property
     def apart(self) -> int | None:
-        """Elements from a line of a patch to the next; None if it has but one."""
+        """The elements from a line of a patch to the next; None if it has one line."""
         return min((left for _, left, padded in self._loops if left != padded), default=None)
 
     @property
     def elements(self) -> int:
-        """Of a patch in memory."""
+        """The elements of a patch in memory."""
         return int(sum((n - 1) * left for n, left, _ in self._loops) + self.span(self.tile_rows))
 
     @property
     def copied_bytes(self) -> int:
-        """Of a whole patch."""
+        """The bytes that are copied for a full patch."""
         runs = prod(extent for extent, _, _ in self._loops)
         return int(runs * self.span(self.tile_rows) * self.copy.operand.element.bytes)
 
     def function(self, name: str) -> list[str]:
-        """C function ``name(from, patch, held, at, rows, turns)``: where a tile of ``rows`` rows
-        finds the operand, which is in ``from`` or in ``patch``; ``at`` is the first element of its
-        first turn in the padded copy. ``held`` says whose patch there is."""
+        """Return the C function ``name(from, patch, held, at, rows, turns)`` that locates the
+        operand of a tile of ``rows`` rows.
+
+        It returns a place in ``from``, the operand, or ``patch``, which it fills if it must. ``at``
+        is the offset in the padded copy of the tile's first turn; ``*held`` is that of the tile
+        whose patch there is.
+        """
         c_type, (first, last) = C_TYPES[self.copy.operand.dtype], self.copy.held
         at, length = index("at"), self.copy.length
         end = index("end")
@@ -140,7 +147,7 @@ class Patches:
         return f"(rows - 1) * {self.nest.row.strides[LEFT]} + {steps}"
 
     def _end(self) -> str:
-        """The first element of the last turn."""
+        """Return the offset of the last turn's first element."""
         if not self._loops:
             return "at"
         (_, _, step), *others = self._loops
@@ -148,7 +155,7 @@ class Patches:
         return (index("at") + index("turns - 1") * step + rest).text
 
     def _turn(self, at: Sequence[Index]) -> list[str]:
-        """One turn: what the operand has of its line, between borders."""
+        """Write one turn: what the operand has of its line, between borders."""
         operand, (first, last) = self.copy.operand, self.copy.held
         moves = list(zip(at, self._loops, strict=True))
         to = sum((i * left for i, (_, left, _) in moves), Index())
@@ -170,7 +177,7 @@ class Patches:
         ]
 
     def crossing(self, view: Windows) -> int:
-        """Tiles of one number that cross a border."""
+        """Count the tiles of one product that cross a border."""
         nest, (first, last) = self.nest, self.copy.held
         lines = np.full(1, view.places[PADDED].constant)
         for loop in nest.lines:
@@ -186,8 +193,8 @@ class Patches:
 
 
 def patches(view: Windows, packed: bool, tile_rows: int, turns: int | None = None) -> Patches:
-    """Those of a view that is :func:`in_place`, of blocks of so many turns of the depth's outermost
-    loop, or of all of it."""
+    """Return the patches of a view that is :func:`in_place`, for blocks of ``turns`` turns of the
+    depth's outermost loop, or of all of it if that is None."""
     nest, copy = view.nest(packed), view.left.patched
     assert copy is not None
     whole = nest.depth[0].extent

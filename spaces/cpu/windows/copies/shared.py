@@ -28,26 +28,30 @@ class SharedCopy(ABC):
     @property
     @abstractmethod
     def length(self) -> int:
-        """Elements of a line."""
+        """The number of elements of a line."""
 
     @property
     def bytes(self) -> int:
-        """Bytes of the whole copy."""
+        """The number of bytes of the whole copy."""
         return self.lines * self.length * self.operand.element.bytes
 
     @abstractmethod
     def copied(self, at: Sequence[Index]) -> list[str]:
-        """Return the text that copies the line at an index, ``from`` the operand ``to`` the copy,
-        perhaps by a ``table``."""
+        """Return the C text that copies the line of an index from the operand ``from`` to the copy
+        ``to``, perhaps by a ``table``."""
 
     @property
     def table(self) -> Array | None:
-        """The table that is read."""
+        """The table that is read; None if there is none."""
         return None
 
     def function(self, name: str, arrays: Sequence[str], start: int, workers: int) -> list[str]:
-        """C function ``name(context, worker)``: copies from the buffer of the call, one for each of
-        ``arrays``, to ``start`` bytes into the workspace, its lines shared by ``workers``."""
+        """Return the C function ``name(context, worker)`` that makes one worker's share of the
+        copy.
+
+        It reads the call's buffers, which are named by ``arrays``, and writes from byte ``start``
+        of the workspace on; the lines are shared by ``workers``.
+        """
         c_type, table = C_TYPES[self.operand.dtype], self.table
         worker = index("worker", workers)
         shares = spatial(workers) * repeat(ceil_div(self.lines, workers))
