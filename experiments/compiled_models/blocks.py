@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
-from experiments.model_suites.images import Branches, inception, mixed_35
+from experiments.model_suites.images import inception, mixed_35, resnet
+
+Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 def _heads(x: torch.Tensor, heads: int) -> torch.Tensor:
@@ -104,41 +107,39 @@ def _llama8b() -> Llama:
     return Llama(4096, 32, 8, 14336)
 
 
-BLOCKS = {
-    "bert-128": (Bert, 128),
-    "gpt2-128": (Gpt2, 128),
-    "gpt2-16": (Gpt2, 16),
-    "gpt2-1": (Gpt2, 1),
-    "llama-128": (Llama, 128),
-    "llama-8b-16": (_llama8b, 16),
-    "llama-8b-2048": (_llama8b, 2048),
-    "vit-197": (lambda: Gpt2(causal=False), 197),
-    "resnet-56": (Bottleneck, 56),
-    "inception-35": (lambda: mixed_35(192, 32), 35),
-    "inception": (inception, 299),
+def _sequence(rows: int) -> Shapes:
+    """Return the shape of a sequence of BERT-base's, GPT-2's and ViT-B's width."""
+    return ((1, rows, 768),)
+
+
+def _rotated(rows: int, width: int, each: int) -> Shapes:
+    """Return the shapes of a sequence, and of cosines and sines for heads of ``each`` columns."""
+    return (1, rows, width), (rows, each), (rows, each)
+
+
+BLOCKS: dict[str, tuple[Callable[[], nn.Module], Shapes]] = {
+    "bert-128": (Bert, _sequence(128)),
+    "gpt2-128": (Gpt2, _sequence(128)),
+    "gpt2-16": (Gpt2, _sequence(16)),
+    "gpt2-1": (Gpt2, _sequence(1)),
+    "llama-128": (Llama, _rotated(128, 1024, 64)),
+    "llama-8b-16": (_llama8b, _rotated(16, 4096, 128)),
+    "llama-8b-2048": (_llama8b, _rotated(2048, 4096, 128)),
+    "vit-197": (lambda: Gpt2(causal=False), _sequence(197)),
+    "resnet-56": (Bottleneck, ((1, 256, 56, 56),)),
+    "resnet-50-8": (resnet, ((8, 3, 224, 224),)),
+    "inception-35": (lambda: mixed_35(192, 32), ((1, 192, 35, 35),)),
+    "inception": (inception, ((1, 3, 299, 299),)),
 }
-"""The block of a name, and its rows, or the side of its image."""
+"""The block of a name, and the shapes of its inputs."""
 
 
 def make(name: str, device: str = "cpu") -> tuple[nn.Module, tuple[Any, ...]]:
     """Return the block of a name for inference, and its inputs; the same each time. They are
     float32 on a CPU, bfloat16 on a GPU."""
     torch.manual_seed(0)
-    block, size = BLOCKS[name]
+    block, shapes = BLOCKS[name]
     module = block().eval()
-    shapes = _shapes(size, module)
     kind = torch.bfloat16 if device == "cuda" else torch.float32
     inputs = tuple(torch.randn(shape).to(device, kind) for shape in shapes)
     return module.to(device, kind), inputs
-
-
-def _shapes(size: int, module: nn.Module) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of a block's inputs."""
-    if isinstance(module, Branches | nn.Sequential):
-        return ((1, 192 if isinstance(module, Branches) else 3, size, size),)
-    if isinstance(module, Bottleneck):
-        return ((1, 256, size, size),)
-    if isinstance(module, Llama):
-        width = module.q.in_features
-        return (1, size, width), *(2 * [(size, width // module.heads)])
-    return ((1, size, 768),)

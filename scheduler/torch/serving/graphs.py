@@ -88,6 +88,11 @@ class Graphs:
         return tuple(self._entries)
 
     @property
+    def executables(self) -> int:
+        """The number of executables, which graphs of equal kernels share."""
+        return len({id(entry.executable) for entry in self._entries.values()})
+
+    @property
     def bytes(self) -> int:
         """Bytes of all graphs and executables."""
         executables = {id(e.executable): e.executable.bytes for e in self._entries.values()}

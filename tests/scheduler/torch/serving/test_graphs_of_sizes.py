@@ -91,6 +91,7 @@ def test_a_size_is_captured_when_it_is_called_and_the_largest_first() -> None:
     assert called(fast, driver, 20) == ["update to 20", "launch 20"]  # after the refusal
     assert called(fast, driver, 20) == ["launch 20"]
     assert fast.captured == (5, 20)
+    assert fast.executables == 2
 
 
 def test_neighbouring_sizes_share_an_executable() -> None:
@@ -100,6 +101,7 @@ def test_neighbouring_sizes_share_an_executable() -> None:
     assert called(fast, driver, 10) == ["update to 10", "launch 10"]
     assert called(fast, driver, 10) == ["launch 10"]
     assert fast.bytes == 2 * 10 + 100
+    assert fast.executables == 1
 
 
 def test_the_least_recently_used_graphs_are_dropped() -> None:

@@ -1,0 +1,1 @@
+"""A block that decodes one token of many sequences, at every number of sequences, on a GPU."""
