@@ -1,4 +1,4 @@
-"""Plans of kernels: what follows from the decisions of one schedule."""
+"""Plans of kernels: the numbers that follow from the decisions of one schedule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tilewright.spaces.decided import Decided
 
 
 class Plan:
-    """A base for plans, which have the decisions ``values`` of one schedule."""
+    """A base for plans, which hold the decisions ``values`` of one schedule."""
 
     values: Any
 
@@ -18,8 +18,11 @@ class Plan:
 
 
 class Size:
-    """Reads an integer of a plan, which has ``sizes`` of populations of schedules: what the method
-    of that name, or another ``method``, says."""
+    """A descriptor that reads an integer of a plan from its ``sizes`` of populations of schedules.
+
+    The integer is what the method of the attribute's name, or another ``method``, returns for the
+    plan's decisions. ``of`` is the name of the plan's attribute that has the sizes.
+    """
 
     def __init__(self, method: str = "", of: str = "sizes") -> None:
         self.method, self.of = method, of
@@ -32,7 +35,7 @@ class Size:
 
 
 class Number(Decided):
-    """Reads an integer decision of a plan."""
+    """A descriptor that reads an integer decision of a plan."""
 
     def __get__(self, plan: Any, owner: type) -> int:
         return int(plan.values[self.name])

@@ -1,4 +1,4 @@
-"""What the warpgroups of Hopper take of a multiprocessor, whatever they multiply."""
+"""Registers and shared memory that Hopper's warpgroups take, whatever they multiply."""
 
 from __future__ import annotations
 
@@ -15,18 +15,24 @@ WARPS = 4
 GROUP = WARPS * WARP
 """Threads of a warpgroup."""
 INSTRUCTION_REGISTERS = 26
-"""What ptxas needs beside the sums that one wgmma writes (its message C7602); it counts the
-registers a thread has at launch, before setmaxnreg."""
+"""Registers that ptxas needs beside the sums that one wgmma writes (its message C7602).
+
+They are counted against the registers a thread has at launch, before setmaxnreg.
+"""
 
 
 def launch_registers(threads: int, residency: int = 1) -> int:
-    """Registers each thread of a block may have, ``residency`` blocks being on a multiprocessor.
-    They lie in four banks, a warp's in one, so that a lone warp costs as much as four."""
+    """Return the most registers that each of ``threads`` threads of a block may have.
+
+    ``residency`` blocks share a multiprocessor. Registers lie in four banks, those of a warp in
+    one, so that a lone warp costs as much as four.
+    """
     return int(min(65536 // residency // int(round_up(threads, GROUP)) // 8 * 8, 255))
 
 
 def most_shared(target: CudaTarget, residency: Any) -> Any:
-    """Bytes of shared memory that each of so many blocks on a multiprocessor may have."""
+    """Return the bytes of shared memory that each of ``residency`` blocks on a multiprocessor may
+    have."""
     share = target.shared_per_multiprocessor // residency - BLOCK_SHARED
     return np.minimum(share, target.shared_per_block)
 

@@ -1,1 +1,1 @@
-"""Contractions on Hopper: TMA, warpgroup matrix instructions, clusters."""
+"""The template of matrix products on Hopper: TMA, wgmma, warp specialisation, clusters."""

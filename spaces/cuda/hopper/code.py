@@ -1,10 +1,13 @@
-"""The CUDA C++ of a contraction on Hopper's warpgroup matrix instructions.
+"""The CUDA C++ of a matrix product on Hopper's warpgroup matrix instructions (wgmma).
 
-A block is one warp or warpgroup that loads and one to three warpgroups that multiply. Between
-them runs a ring of stages in shared memory: TMA fills a stage and completes its ``full`` barrier,
-each multiplying warp reports to its ``empty`` barrier once wgmma has read it. Blocks stay and walk
-over tiles, so that the next tile loads while the last one is stored; only blocks that exchange
-sums in a cluster take one tile each. See ``spaces.cuda.hopper.plan`` for m and n.
+A block consists of one producer, a warp or warpgroup that loads, and one to three consumers,
+warpgroups that multiply. A ring of stages in shared memory lies between them: TMA fills a stage and
+completes its ``full`` barrier; each consumer warp arrives at its ``empty`` barrier once wgmma has
+read the stage. Blocks are persistent and walk over tiles, so that the next tile is loaded while the
+last one is stored; only blocks that exchange sums in a cluster take one tile each.
+
+``spaces.cuda.hopper.plan`` says what m and n are, ``spaces.cuda.hopper.consumer`` prints the
+consumers.
 """
 
 from __future__ import annotations
@@ -22,19 +25,19 @@ from tilewright.spaces.cuda.warpgroups import GROUP, WARPS
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
 
 START = 15
-"""Number of the named barrier at which multiplying warps wait for the ring to be made."""
+"""The named barrier at which consumers wait until the producer has initialised the mbarriers."""
 _WHEN_EMPTY = "tw::mbarrier_wait(empty + 8 * stage, phase ^ 1);"
 
 
 @dataclass(frozen=True)
 class HopperCode:
-    """The kernel called ``entry`` that follows ``plan``."""
+    """The kernel named ``entry`` that follows ``plan``."""
 
     plan: HopperPlan
     entry: str
 
     def kernel(self, prelude: str) -> Kernel:
-        """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
+        """Return the kernel with its launch; ``prelude`` defines what the epilogue calls."""
         plan = self.plan
         launch = Launch(
             grid=(plan.grid.blocks, 1, 1),
@@ -50,7 +53,7 @@ class HopperCode:
 
     @property
     def source(self) -> str:
-        """The entry, after the table it may need."""
+        """The CUDA C++ of the entry, after the table of tiles where the order needs one."""
         plan = self.plan
         # as if for whole warpgroups: registers are given out like that, which ptxas does not heed
         threads = round_up(plan.threads, GROUP)
@@ -76,7 +79,7 @@ class HopperCode:
 
     @property
     def parameters(self) -> str:
-        """Of the entry, in C."""
+        """The parameters of the entry, in C."""
         plan = self.plan
         return signature(plan.product, plan.split.workspace_bytes > 0, [*self.tensor_maps])
 
@@ -96,10 +99,12 @@ class HopperCode:
         return f"{self.entry}_order"
 
     def _start(self) -> list[str]:
-        """Barriers: a stage is full by one arrival and its bytes, empty once every multiplying
-        warp of every block that loads into it has reported.
+        """Print how one thread initialises the barriers, and all meet before they are used.
 
-        The thread that loads makes them: so it waits for nobody, unless it loads for other blocks.
+        A ``full`` barrier completes by one arrival and the bytes of its stage, an ``empty`` one by
+        an arrival of each consumer warp of each block that the stage is loaded for. The thread that
+        loads initialises them, so that it waits for no other, unless it loads for other blocks of a
+        cluster.
         """
         plan = self.plan
         multiplying = WARPS * (1 if plan.takes_turns else plan.consumers)
@@ -137,9 +142,11 @@ class HopperCode:
         return f"threadIdx.x == {self.plan.consumers * GROUP}"
 
     def _drain(self) -> list[str]:
-        """A block's barriers must outlive the reports of others in its cluster: it ends once all
-        its stages are empty. Loads by other blocks into this one need no wait here: its own warps
-        have consumed them."""
+        """Print how a block of a cluster waits, at its end, until all its stages are empty.
+
+        Its barriers must outlive the arrivals of other blocks. Loads by other blocks into this one
+        need no wait here: its own warps have consumed them.
+        """
         if self.plan.cluster_tiles == 1:
             return []
         return [

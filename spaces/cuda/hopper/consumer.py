@@ -1,4 +1,4 @@
-"""The CUDA C++ of a warpgroup that multiplies: its tiles, one after the other, sums to output."""
+"""The CUDA C++ of a consumer warpgroup: for each of its tiles, sum up all steps and store."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from tilewright.spaces.cuda.warpgroups import GROUP
 
 @dataclass(frozen=True)
 class Consumer:
-    """A warpgroup that multiplies, of a kernel that follows ``plan``. ``table`` is the C name of
-    the order of tiles, where that is a table."""
+    """A consumer warpgroup of the kernel that follows ``plan``.
+
+    ``table`` is the C name of the order of tiles, where that is a table.
+    """
 
     plan: HopperPlan
     table: str
 
     def lines(self) -> list[str]:
-        """C lines of its threads, which know their ``group`` and the barriers."""
+        """Print the whole code of its threads; it reads ``group`` and the addresses of the
+        barriers."""
         plan = self.plan
         given = plan.number("producer_registers")
         registers = group_registers(plan.consumers, given)
@@ -48,12 +51,15 @@ class Consumer:
         ]
 
     def _next(self) -> list[str]:
-        """A tile, if there is one."""
+        """Print the work on one tile, passed over where a list of segments has no such tile."""
         return [*(self.plan.segments.skip() if self.plan.segments else []), *self._tile()]
 
     def _in_turns(self) -> list[str]:
-        """Tiles go round the warpgroups, and so does the right to multiply: a warpgroup that ran
-        ahead would take an earlier phase of a ``full`` barrier for its own."""
+        """Print the loop over tiles of warpgroups that take turns (ping-pong).
+
+        Tiles go round the warpgroups, and so does the right to multiply: a warpgroup that ran ahead
+        would take an earlier phase of a ``full`` barrier for its own.
+        """
         plan, last = self.plan, self.plan.consumers - 1
 
         def tile() -> list[str]:
@@ -77,18 +83,18 @@ class Consumer:
         ]
 
     def _turn(self, group: str) -> str:
-        """Arguments of the named barrier at which ``group`` gets its turn from the one before."""
+        """Return the arguments of the barrier at which ``group`` waits for the one before it."""
         return f"{1 + self.plan.consumers} + {group}, {2 * GROUP}"
 
     def _pass_over(self) -> list[str]:
-        """A warpgroup all of whose rows are past the end of the segment only empties the stages."""
+        """Print how a warpgroup with no rows before the end of the segment only empties stages."""
         plan = self.plan
         if plan.segments is None or plan.takes_turns or plan.swapped or plan.consumers == 1:
             return []
         return ["if (row0 >= end_row) {", *indented(MainLoop(plan).idle()), "  continue;", "}"]
 
     def _tile(self) -> list[str]:
-        """What a multiplying warpgroup does with a tile."""
+        """Print how a consumer warpgroup computes and stores one tile."""
         plan = self.plan
         position, (m_axis, n_axis) = position_type(plan.product), plan.axes
         own, member = f" + group * {plan.blocks * BLOCK}", "group"
@@ -128,7 +134,7 @@ class Consumer:
 
 
 def corner(plan: HopperPlan, side: int, cast: str = "") -> str:
-    """C text of where the block's tile begins along m (``side`` 0) or n."""
+    """Return C text of where the block's tile begins along m (``side`` 0) or n (1)."""
     if plan.segments and plan.axes[side] == "row":
         return "first_row"
     return f"{cast}tile_{plan.axes[side]} * {plan.written[side]}"

@@ -1,5 +1,7 @@
-"""Operands of the epilogue that lie as the output does, such as a residual: TMA can bring them
-to the buffers through which the output leaves."""
+"""Operands of the epilogue with the output's layout, such as a residual.
+
+TMA can fetch such an operand into the buffers of shared memory through which the output leaves.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,11 @@ from tilewright.spaces.workloads.product import Product
 
 
 def fetched_of(product: Tiled) -> Operand | None:
-    """The first such operand of a product of matrices whose rows come in no segments; None if there
-    is none."""
+    """Return the first operand of the epilogue with the output's axes, dtype and strides.
+
+    None if there is none, if the product is no plain one of matrices, if its rows come in segments,
+    or if TMA cannot store the output in elements of 2 or 4 bytes.
+    """
     if not isinstance(product, Product) or segments_of(product):
         return None
     if why_no_tensor_map(product.output):

@@ -1,7 +1,7 @@
-"""Which tile a block computes when: a persistent grid that walks the output's tiles in an order.
+"""A persistent grid: the order in which blocks walk over the output's tiles.
 
-Each cluster of blocks takes every n-th place of the order, n being the clusters at work, so that
-what runs at the same time is near in the order and finds each other's loads in L2.
+Each cluster takes every n-th place of the order, n being the number of clusters that run at a time,
+so that tiles computed at the same time are near each other in the order and share operands in L2.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from tilewright.spaces.cuda.blocks.tile_grid import RASTERS, TileGrid
 
 ORDERS = (*RASTERS, "hilbert")
 MOST_IN_TABLE = 1 << 14
-"""Places of a Hilbert order that are written into a kernel as a table."""
+"""The most places of a Hilbert order, which is written into the kernel as a table."""
 
 
 @dataclass(frozen=True)
 class PersistentGrid:
-    """``tiles`` along (rows, columns) of ``depth_tiles`` steps each, taken by clusters of
-    ``cluster`` tiles; ``order`` is one of :data:`ORDERS`, the first two in bands of ``group``.
+    """A grid of ``tiles`` along (rows, columns), taken by clusters of ``cluster`` tiles.
 
-    ``splits`` clusters share the depth of a tile or, ``together``, as many blocks of one cluster,
-    each of which then takes one place only. The device holds ``slots`` blocks at a time. Of a
-    batch, ``batches`` products follow each other.
+    Each tile has ``depth_tiles`` steps. ``order`` is one of :data:`ORDERS`, the first two of which
+    go in bands of ``group`` tiles. ``splits`` clusters share the depth of a tile or, if
+    ``together``, as many blocks of one cluster, each of which then takes one place only. The device
+    holds ``slots`` blocks at a time. The ``batches`` products of a batch follow each other.
     """
 
     tiles: tuple[int, int]
@@ -43,7 +43,7 @@ class PersistentGrid:
 
     @property
     def cluster_size(self) -> int:
-        """Blocks of a cluster."""
+        """Blocks per cluster."""
         return self.cluster[0] * self.cluster[1] * (self.splits if self.together else 1)
 
     @property
@@ -54,20 +54,20 @@ class PersistentGrid:
 
     @cached_property
     def _walk(self) -> TileGrid:
-        """The order of the bands."""
+        """The order in bands."""
         raster = RASTERS[0] if self.order == "hilbert" else self.order
         return TileGrid(*self.shape, self.depth_tiles, raster, self.group, self.splits)
 
     @property
     def places(self) -> int:
-        """Places of the order, some of which may hold no tile."""
+        """Places of the order; some may hold no tile."""
         if self.order == "hilbert":
             return self.shape[0] * self.shape[1]
         return self._walk.mapping.num_workers
 
     @property
     def work(self) -> int:
-        """Places times parts of the depth that clusters take one by one, of all products."""
+        """Units of work that clusters take, of all products: places times shares of the depth."""
         return self.batches * self._work_of_one
 
     @property
@@ -76,7 +76,7 @@ class PersistentGrid:
 
     @property
     def clusters(self) -> int:
-        """Clusters at work."""
+        """Clusters of the launch."""
         return min(self.work, max(1, self.slots // self.cluster_size))
 
     @property
@@ -85,7 +85,8 @@ class PersistentGrid:
         return self.clusters * self.cluster_size
 
     def table(self, name: str) -> list[str]:
-        """The declarations that :meth:`emit` relies on."""
+        """Print the declaration of the table ``name`` that :meth:`emit` reads; empty if it needs
+        none."""
         if self.order != "hilbert":
             return []
         rows, columns = hilbert(*self.shape)
@@ -93,11 +94,11 @@ class PersistentGrid:
         return [f"__device__ const u32 {name}[] = {{{numbers}}};"]
 
     def emit(self, table: str, body: Callable[[], Sequence[str]]) -> list[str]:
-        """CUDA lines that run ``body`` for each tile of this block, in turn.
+        """Print the loop that runs ``body`` for each tile of this block, in turn.
 
-        They declare ``work``, ``tile_row``, ``tile_column``, ``first_step``, ``steps``, where the
-        depth is shared, ``part``, and of a batch ``number``, which counts the products; they read
-        ``rank``, the block's number in its cluster.
+        It declares ``work``, ``tile_row``, ``tile_column``, ``first_step`` and ``steps``; ``part``,
+        the number of the share, where the depth is shared; and ``number``, the number of the
+        product, in a batch. It reads ``rank``, the block's number in its cluster.
         """
 
         def lines(tile: tuple[Index, ...]) -> list[str]:
@@ -156,8 +157,11 @@ class PersistentGrid:
 
 
 def hilbert(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """The points of a ``rows`` x ``columns`` grid as arrays of their coordinates, in the order in
-    which the Hilbert curve of the enclosing square passes them (Hilbert 1891)."""
+    """Return the rows and columns of all points of a grid, in the order of a Hilbert curve.
+
+    The curve is that of the enclosing square (Hilbert, Ueber die stetige Abbildung einer Linie auf
+    ein Flaechenstueck, 1891); both arrays have ``rows * columns`` entries.
+    """
     row, column = (axis.ravel() for axis in np.indices((rows, columns)))
     distance = np.zeros(rows * columns, dtype=np.int64)
     x, y = column.copy(), row.copy()

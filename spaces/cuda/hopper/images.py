@@ -1,5 +1,7 @@
-"""Matrices whose columns lie together in several images, as TMA brings and stores them: the pixels
-of images with channels first, a map of which has a dimension for the image.
+"""Matrices whose columns are the pixels of several images with channels first (NCHW).
+
+Only the pixels of one image are neighbours in memory, so that the tensor map of such a matrix has a
+further dimension for the image.
 """
 
 from __future__ import annotations
@@ -17,13 +19,15 @@ from tilewright.spaces.derivation.products.view import extent
 from tilewright.spaces.workloads.array import Array
 
 LEAST_TILE = 16
-"""Columns of the least tile along n."""
+"""Columns of the smallest tile along n."""
 
 
 @dataclass(frozen=True)
 class Images:
-    """A matrix whose ``columns`` of stride 1 lie together in ``count`` parts, such as the pixels of
-    images: ``rows`` of them are ``pitch`` elements apart, parts ``step``."""
+    """A matrix whose columns come in ``count`` images of ``columns`` neighbours each.
+
+    Its ``rows`` are ``pitch`` elements apart, images ``step`` elements.
+    """
 
     rows: int
     columns: int
@@ -32,13 +36,13 @@ class Images:
     step: int
 
     def tensor_map(self, array: Array, box: tuple[int, int], swizzle: int) -> TensorMapSpec:
-        """The map of a matrix, or of one for each image; ``box`` has columns and rows of one."""
+        """Return the map with ``box`` (columns, rows) of one image; 3-D if there are several."""
         size, dims = array.element.bytes, (self.columns, self.rows)
         one = TensorMapSpec(array.name, array.dtype, dims, (self.pitch * size,), box, swizzle)
         return one if self.count == 1 else numbered(one, [(self.count, self.step * size)])
 
     def why_no_map(self, array: Array) -> str | None:
-        """Why there is none, in words."""
+        """Return why TMA cannot address ``array``, in words; None if it can."""
         size = array.element.bytes
         for apart in (self.pitch * size, self.step * size):
             if apart % 16:
@@ -46,7 +50,7 @@ class Images:
         return None
 
     def why_no_tile(self, factor: Array, along_columns: bool) -> str | None:
-        """Why there are no tiles of a factor along the product's columns, or rows, in words."""
+        """Return why a factor has no tiles along the product's columns (or rows), in words."""
         if factor.element.bytes != 2:
             return f"{factor.name} is {factor.dtype} and does not run deep; allowed: 2 bytes"
         least = LEAST_TILE if along_columns else BLOCK
@@ -56,7 +60,7 @@ class Images:
 
 
 def _images(place: Address, rows: tuple[Part, ...], columns: tuple[Part, ...]) -> Images | None:
-    """How what is read or written at a place lies, if so."""
+    """Return how a matrix at ``place`` lies in memory, if it has the form of :class:`Images`."""
     longer = [part for part in columns if part.extent > 1]
     apart = next((n for n in range(len(longer)) if place.step(longer[n:]) == 1), None)
     step = None if apart is None else place.step(longer[:apart])
@@ -69,18 +73,18 @@ def _images(place: Address, rows: tuple[Part, ...], columns: tuple[Part, ...]) -
 
 @dataclass(frozen=True)
 class ImageTile(OperandTile):
-    """Tiles of a factor whose rows (or columns) lie together in ``images``, and its depth apart."""
+    """Tiles of a factor whose rows (or columns) are pixels of ``images``, its depth being slow."""
 
     images: Images
 
     @property
     def runs_deep(self) -> bool:
-        """It does not."""
+        """False: pixels are neighbours in memory, terms of a sum are not."""
         return False
 
     @property
     def tensor_map(self) -> TensorMapSpec:
-        """What one load moves: a panel, which is of one image, or one sharer's share of it."""
+        """The map of one load: a panel, all of one image, or one sharer's share of it."""
         box = (self.panel, self._slow_rows // self.sharers)
         return self.images.tensor_map(self.operand, box, self.swizzle)
 
@@ -94,28 +98,31 @@ class ImageTile(OperandTile):
 
 
 def images_of_factor(gathered: Gathered) -> Images | None:
-    """How a factor lies whose rows (or columns) are the pixels of several images."""
+    """Return how a factor lies whose rows (or columns) are pixels of images; None of others."""
     if gathered.deep or gathered.strided is not None:
         return None
     return _images(gathered.place, gathered.depth, gathered.width)
 
 
 def images_of(product: ImplicitProduct) -> Images | None:
-    """How the output lies, if it is a matrix whose columns are neighbours, or are in each image."""
+    """Return how the output lies if its columns are neighbours, at least within each image."""
     view = product.view
     written = Address(product.output.name, view.offset, (), None)
     return _images(written, view.rows, view.columns)
 
 
 def output_map(product: ImplicitProduct, box: tuple[int, int], swizzle: int) -> TensorMapSpec:
-    """The map of the output, see :func:`why_no_placed_output`."""
+    """Return the output's tensor map with ``box`` (columns, rows).
+
+    Only for outputs that :func:`why_no_placed_output` does not refuse.
+    """
     images = images_of(product)
     assert images is not None
     return images.tensor_map(product.output, box, swizzle)
 
 
 def why_no_placed_output(product: ImplicitProduct) -> str | None:
-    """Why TMA cannot write the output, in words; None if it can."""
+    """Return why TMA cannot write the output, in words; None if it can."""
     images = images_of(product)
     if images is None:
         return f"rows of {product.output.name} are not the same distance apart everywhere"

@@ -1,4 +1,4 @@
-"""What a multiplying warpgroup of a Hopper kernel does with the stages of a tile."""
+"""The main loop of a consumer warpgroup: wgmma on each stage of a tile, and the stage's release."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ ELEMENTS = {
     "float8_e4m3fn": "e4m3",
     "float8_e5m2": "e5m2",
 }
-"""wgmma's names of the types it multiplies here."""
+"""wgmma's names of the dtypes that are multiplied here."""
 
 
 @dataclass(frozen=True)
 class MainLoop:
-    """Sums up all steps of a tile in ``sums[block][register]``.
+    """The loop that sums up all steps of a tile in ``sums[block][register]``.
 
-    Lines read ``steps`` and the ring (``shared``, ``full``, ``empty``, ``stage``, ``phase``), the
-    warpgroup's number ``group`` and the thread's number ``lane`` in its warp. Of a tile that is
-    trimmed, ``columns`` along n are multiplied; 0 stands for all.
+    Its lines read ``steps`` and the ring (``shared``, ``full``, ``empty``, ``stage``, ``phase``),
+    the warpgroup's number ``group`` and the thread's number ``lane`` in its warp. Only the first
+    ``columns`` of a trimmed tile along n are multiplied; 0 stands for all.
     """
 
     plan: HopperPlan
     columns: int = 0
 
     def lines(self, last: Sequence[str]) -> list[str]:
-        """The loop; the lines ``last`` come once all products are under way."""
+        """Print the loop; the lines ``last`` come once all products are issued."""
         plan = self.plan
         shape = f"[{plan.blocks}][{plan.registers}]"
         return [
@@ -48,7 +48,7 @@ class MainLoop:
         return self._ahead(last) if self.plan.number("in_flight") else self._one_by_one(last)
 
     def _by_parts(self, last: Sequence[str]) -> list[str]:
-        """A loop for each number of parts that a tile may have."""
+        """Print one loop for each number of parts that a trimmed tile may have."""
         trimmed = self.plan.trimmed
         assert trimmed is not None
         lines, most = ["switch (parts) {"], trimmed.extent // trimmed.part
@@ -61,7 +61,7 @@ class MainLoop:
         return [*lines, "}"]
 
     def idle(self) -> list[str]:
-        """The same for a warpgroup that has nothing to sum up: it reports stages as they come."""
+        """Print the loop of a warpgroup without rows: it only releases the stages as they fill."""
         step = [
             "tw::mbarrier_wait(full + 8 * stage, phase);",
             "tw::sync_warp();",  # or a lane could miss the phase that its warp has reported
@@ -71,7 +71,7 @@ class MainLoop:
         return ["for (int step = 0; step < steps; step++) {", *indented(step), "}"]
 
     def _one_by_one(self, last: Sequence[str]) -> list[str]:
-        """Each step waits for its products."""
+        """Print the loop in which each step waits for its own products."""
         step = [
             *self._multiply(),
             "tw::wgmma_wait<0>();",
@@ -82,7 +82,7 @@ class MainLoop:
         return ["for (int step = 0; step < steps; step++) {", *indented(step), "}", *last]
 
     def _ahead(self, last: Sequence[str]) -> list[str]:
-        """Products of a step may still run when the next one starts.
+        """Print the loop in which products of a step may still run when the next step starts.
 
         The last step stands behind the loop: where the wait for all products stood there alone,
         CUDA 13.0's compiler read sums ahead of it.
@@ -110,7 +110,7 @@ class MainLoop:
         ]
 
     def _multiply(self) -> list[str]:
-        """Start the products of a step, once its stage is full."""
+        """Print how the products of a step are issued, once its stage is full."""
         plan = self.plan
         own = "" if plan.takes_turns else f" + group * {plan.blocks * plan.m.block_bytes}"
         return [
@@ -124,7 +124,7 @@ class MainLoop:
         ]
 
     def _products(self) -> list[str]:
-        """All wgmma of a step; a descriptor counts in 16 bytes."""
+        """Print all wgmma of a step. Descriptors count in units of 16 bytes."""
         plan = self.plan
         sums, since = "sums", "step"
         if plan.promotion:
@@ -155,7 +155,7 @@ class MainLoop:
         return f"wgmma_{shape}_f32_{kind}_{kind}_ss" + (f"_{majors}" if size == 2 else "")
 
     def _promote(self) -> list[str]:
-        """Add what was multiplied since the last time to the sums."""
+        """Print the addition of ``fresh``, the products since the last promotion, to the sums."""
         plan, every = self.plan, self.plan.promotion
 
         def body(indices: tuple[Index, ...]) -> list[str]:
@@ -171,8 +171,11 @@ class MainLoop:
         ]
 
     def _release(self, stage: str) -> list[str]:
-        """Report a stage to the blocks that load into it. Every warp does, since waiting for
-        wgmma tells a warp of its own part only (PTX ISA, wgmma.wait_group)."""
+        """Print how a stage is released to the blocks that load into it.
+
+        Each warp arrives by itself, since waiting for wgmma tells a warp of its own part only (PTX
+        ISA, wgmma.wait_group).
+        """
         blocks = self.plan.cluster_tiles
         if blocks == 1:
             return [f"if (lane == 0) tw::mbarrier_arrive(empty + 8 * {stage});"]

@@ -1,8 +1,9 @@
-"""Factors of a product in places, as TMA brings them: matrices, and windows of images.
+"""Factors of an implicit product as TMA loads them: matrices, and windows of images (im2col).
 
-TMA walks over the pixels of an image as rows of the product do, by steps along each dimension, from
-border to border, and reads each at an offset, the place within the window; beyond the image it
-gives zeros. So one load brings a tile: rows of one point of the window, and a slice of channels.
+TMA's im2col mode walks over the pixels of an image as rows of the product do, with a step along
+each dimension, from border to border. It reads each pixel at an offset, the point of the window,
+and gives zeros beyond the image. So one load brings a tile: the rows at one point of the window,
+and a slice of channels.
 """
 
 from __future__ import annotations
@@ -25,15 +26,18 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Operand
 
 SPATIAL = 2
-"""Dimensions of an image along which windows move."""
+"""The most dimensions of an image along which windows may move."""
 MOST_OFFSET = 255
 MOST_STEP = 8
 
 
 @dataclass(frozen=True)
 class Along:
-    """One dimension of an image: ``extent`` pixels ``stride`` elements apart, and the index
-    ``step * row + reach * tap + first``; a part of one point only is empty."""
+    """One dimension of an image: ``extent`` pixels, ``stride`` elements apart.
+
+    It is read at the index ``step * row + reach * tap + first``, where ``row`` is an axis of the
+    product's rows and ``tap`` an axis of the window; one that has a single point is None.
+    """
 
     extent: int
     stride: int
@@ -45,15 +49,18 @@ class Along:
 
     @property
     def beyond(self) -> int:
-        """Pixels past the last one to where the last row's index is, before its tap is added."""
+        """Pixels from the image's last to the one of the last row, before its tap is added."""
         rows = self.row.extent if self.row else 1
         return self.first + self.step * (rows - 1) - (self.extent - 1)
 
 
 @dataclass(frozen=True)
 class Windows:
-    """A factor whose fastest dimension is a part of the depth, ``channels``, the fastest there;
-    ``spatial`` dimensions from the fastest on, and the slowest one, ``images``."""
+    """A factor read by windows: the depth's fastest axis is also the fastest in memory.
+
+    That axis has ``channels`` elements. ``spatial`` are the dimensions along which windows move,
+    from the fastest on, and ``images`` is the slowest one.
+    """
 
     channels: int
     spatial: tuple[Along, ...]
@@ -61,7 +68,7 @@ class Windows:
 
 
 def windows_of(product: ImplicitProduct, factor: Factor, rows: tuple[Part, ...]) -> Windows | str:
-    """How TMA walks over a factor along ``rows``; or why it cannot, in words."""
+    """Return how TMA walks over a factor along ``rows``; or why it cannot, in words."""
     try:
         return _windows(product, factor, rows)
     except InputError as reason:
@@ -127,7 +134,7 @@ def _check(name: str, along: Along) -> None:
 
 @dataclass(frozen=True)
 class WindowTile(OperandTile):
-    """Tiles of a factor that ``windows`` move over, along the parts ``rows``."""
+    """Tiles of a factor that is read by ``windows``; its axes along the tile are ``rows``."""
 
     rows: tuple[Part, ...]
     depth: tuple[Part, ...]
@@ -135,12 +142,12 @@ class WindowTile(OperandTile):
 
     @property
     def runs_deep(self) -> bool:
-        """They do."""
+        """True: channels, which are terms of a sum, are neighbours in memory."""
         return True
 
     @property
     def tensor_map(self) -> TensorMapSpec:
-        """What one load moves."""
+        """The im2col map of one load: one step of channels of all rows, or one sharer's share."""
         size, spatial = self.operand.element.bytes, self.windows.spatial
         along = (*spatial, self.windows.images)
         return TensorMapSpec(
@@ -158,9 +165,9 @@ class WindowTile(OperandTile):
     def load(
         self, to: str, tensor_map: str, barrier: str, start: str, depth: str, priority: str = ""
     ) -> list[str]:
-        """Lines by which one thread loads the tile at (start, depth) to the address ``to``.
+        """Print how one thread loads the tile at (start, depth) to the address ``to``.
 
-        Sharers, numbered ``rank``, load as many rows each and cast them to all.
+        Sharers, numbered ``rank``, load equally many rows each and multicast them to all.
         """
         share = self.extent // self.sharers
         first = f"{start}"
@@ -199,8 +206,10 @@ def placed_tile(
     sharers: int,
     part: int = 0,
 ) -> OperandTile:
-    """Tiles of the left (``rank`` 0) or right factor, see :class:`OperandTile`; those of rows of a
-    segment may be trimmed to a ``part`` of rows."""
+    """Return the tiles of the left (``rank`` 0) or right (1) factor; see :class:`OperandTile`.
+
+    Rows of a segment may be trimmed to whole parts of ``part`` rows; 0 leaves tiles whole.
+    """
     gathered = product.gathered[rank]
     operand = product.right if rank else product.left
     common = (operand, size, depth_bytes, sharers)
@@ -219,7 +228,7 @@ def placed_tile(
 
 
 def why_no_placed_map(product: ImplicitProduct) -> str | None:
-    """Why TMA cannot bring a product's factors, in words; None if it can."""
+    """Return why TMA cannot load an implicit product's factors, in words; None if it can."""
     if product.view.left.gather:
         return f"a table chooses rows of {product.left.name}, which TMA brings as they lie"
     if product.batches > 1:
@@ -256,7 +265,10 @@ def _why_no_matrix(operand: Operand, matrix: Strided, deep: bool) -> str | None:
 
 
 def whole_channels(product: ImplicitProduct) -> int:
-    """Terms that any step's depth divides: the channels at each point of a window."""
+    """Return how many terms each step's depth must divide: the channels at a point of a window.
+
+    0 if no factor is read by windows; the greatest common divisor if both are.
+    """
     found = [
         windows_of(product, factor, gathered.width)
         for gathered, factor in zip(

@@ -1,7 +1,8 @@
-"""The numbers of a Hopper contraction: who multiplies what, and what lies where.
+"""The numbers of one Hopper kernel: extents, roles of warpgroups, places in shared memory.
 
 wgmma multiplies 64 rows at a time; the side of the product that they run along is called m, the
-other n. Swapped, m runs along the output's columns.
+other n. If operands are swapped, m runs along the output's columns. ``spaces.cuda.hopper.sizes``
+has the same resources for whole populations of schedules.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tilewright.spaces.schedule import Value
 
 @dataclass(frozen=True)
 class HopperPlan(Plan):
-    """A kernel on ``target`` under the decisions ``values``, whose ``sizes`` these are."""
+    """The plan of a kernel on ``target`` under the decisions ``values``."""
 
     sizes: HopperSizes
     target: CudaTarget
@@ -40,24 +41,28 @@ class HopperPlan(Plan):
 
     @property
     def product(self) -> Tiled:
-        """What is computed."""
+        """The product that is computed."""
         return self.sizes.product
 
     # -- extents -------------------------------------------------------------------------------
 
     @property
     def swapped(self) -> bool:
-        """Whether m runs along the output's columns."""
+        """True if m runs along the output's columns."""
         return bool(self.values["swap_ab"])
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Extents along m and n of a block's tile."""
+        """Extents of a block's tile along m and n."""
         return self.number("block_m"), self.number("block_n")
 
     @property
     def written(self) -> tuple[int, int]:
-        """What it covers of the output along m and n: a pair's tile has columns of two products."""
+        """Extents of the output that a tile covers along m and n.
+
+        A tile of a pair of products holds columns of both, side by side, so that it covers half as
+        many.
+        """
         m, n = self.tile
         return (m, n // 2) if twin_of(self.product) else (m, n)
 
@@ -65,7 +70,7 @@ class HopperPlan(Plan):
 
     @property
     def takes_turns(self) -> bool:
-        """Whether each warpgroup computes whole tiles, in turn (ping-pong)."""
+        """True if each warpgroup computes whole tiles, in turn (ping-pong)."""
         return self.values["schedule"] == "pingpong"
 
     blocks = Size()
@@ -74,7 +79,7 @@ class HopperPlan(Plan):
 
     @property
     def registers(self) -> int:
-        """Sums of a thread in each block."""
+        """Sums of a thread in each block of 64 rows."""
         return self.tile[1] // 2
 
     @property
@@ -88,11 +93,14 @@ class HopperPlan(Plan):
 
     @property
     def streams(self) -> bool:
-        """Whether operands that are larger than L2 are the first to leave it."""
+        """True if operands that are larger than L2 are loaded as the first to be evicted."""
         return bool(self.values.get("evict_first"))
 
     def load(self, tile: OperandTile, to: str, tensor_map: str, start: str) -> list[str]:
-        """C lines by which a step of a tile comes; they read ``barrier``, ``depth0``, ``first``."""
+        """Print how a step of a tile is loaded.
+
+        Lines read ``barrier``, ``depth0`` and ``first``.
+        """
         priority = "first" if self.streams and is_streamed(tile.operand, self.target) else ""
         return tile.load(to, tensor_map, "barrier", start, "depth0", priority)
 
@@ -106,22 +114,22 @@ class HopperPlan(Plan):
 
     @property
     def cluster_tiles(self) -> int:
-        """Tiles of a cluster, which load for each other."""
+        """Tiles per cluster, which load operands for each other."""
         return self.cluster[0] * self.cluster[1]
 
     @property
     def parts(self) -> tuple[int, int]:
-        """How many clusters share the depth of a tile, and how many blocks of one cluster."""
+        """The clusters that share a tile's depth, and the blocks of one cluster that do."""
         splits = self.number("splits")
         return (1, splits) if self.values["merge"] == "cluster" else (splits, 1)
 
     def _rows_and_columns(self, sides: tuple[int, int]) -> tuple[int, int]:
-        """What lies along m and n, put along the output's rows and columns."""
+        """Return a pair for (m, n) as the pair for the output's rows and columns."""
         return (sides[1], sides[0]) if self.swapped else sides
 
     @property
     def axes(self) -> tuple[str, str]:
-        """What m and n run along in the output."""
+        """Names of the output's axes that m and n run along."""
         return ("column", "row") if self.swapped else ("row", "column")
 
     @cached_property
@@ -135,7 +143,10 @@ class HopperPlan(Plan):
         return self._operand(1)
 
     def _operand(self, side: int) -> OperandTile:
-        """Tiles next to each other along one side share the operand of the other side."""
+        """Return the operand along m (``side`` 0) or n (1).
+
+        Tiles of a cluster that are neighbours along one side share the operand of the other side.
+        """
         along_rows, product = (side == 0) != self.swapped, self.product
         depth_bytes = self.number("depth") * product.left.element.bytes
         size = (self.tile[side], depth_bytes, self.cluster[1 - side])
@@ -150,7 +161,7 @@ class HopperPlan(Plan):
 
     @cached_property
     def grid(self) -> PersistentGrid:
-        """Blocks to tiles."""
+        """The assignment of tiles to blocks."""
         block_rows, block_columns = self._rows_and_columns(self.tile)
         return PersistentGrid(
             (
@@ -169,7 +180,7 @@ class HopperPlan(Plan):
 
     @cached_property
     def split(self) -> SharedDepth:
-        """The exchange of sums between clusters that share tiles."""
+        """The exchange of sums through memory, between clusters that share a tile."""
         members = 1 if self.takes_turns else self.consumers
         tiles = self.product.batches * self.grid.places * self.cluster_tiles
         return SharedDepth(self.parts[0], tiles, members, self.blocks, self.registers)
@@ -186,7 +197,10 @@ class HopperPlan(Plan):
 
     @cached_property
     def store(self) -> TileStore:
-        """The way of the sums to the output. A cluster's last tiles may stick out altogether."""
+        """The store of sums to the output.
+
+        The last tiles of a cluster may lie outside of the output altogether.
+        """
         rows, columns = self._rows_and_columns(
             (self.written[0] * self.cluster[0], self.written[1] * self.cluster[1])
         )
@@ -198,7 +212,7 @@ class HopperPlan(Plan):
 
     @property
     def next_stage(self) -> str:
-        """C statement that moves on in the ring."""
+        """The C statement that moves on to the next stage of the ring."""
         return f"if (++stage == {self.stages}) {{ stage = 0; phase ^= 1; }}"
 
     # -- shared memory: stages, staging buffers, sums of other blocks, barriers, a word for each
@@ -206,14 +220,14 @@ class HopperPlan(Plan):
 
     @property
     def loaded_bytes(self) -> str:
-        """C text of the bytes of a stage that loads bring."""
+        """C text of the bytes that the loads of a stage bring."""
         if self.trimmed is None:
             return str(self.stage_bytes)
         return f"{self.m.bytes} + parts * {self.trimmed.part_bytes}"
 
     @property
     def trimmed(self) -> TrimmedTile | None:
-        """The tile along n, if only a part of it may be loaded and multiplied."""
+        """The tile along n, if only a part of it may be loaded and multiplied; else None."""
         return self.n if isinstance(self.n, TrimmedTile) else None
 
     @property
@@ -223,8 +237,10 @@ class HopperPlan(Plan):
 
     @property
     def staging_bytes(self) -> int:
-        """Bytes of one warpgroup's staging buffers: what whole tiles take, so that slices of
-        tiles find room where whole ones do."""
+        """Bytes of one warpgroup's staging buffers.
+
+        They are as large as for whole tiles, so that slices of tiles fit where whole ones do.
+        """
         return self.number("store_buffers") * int(self.sizes.buffer_bytes(self.values))
 
     @property
@@ -244,24 +260,24 @@ class HopperPlan(Plan):
 
     @property
     def exchanged_at(self) -> int:
-        """Offset of the barrier that the sums of other blocks complete, where they are exchanged
-        in a cluster."""
+        """Offset of the barrier that sums from other blocks of a cluster complete, if there are
+        any."""
         return self.empty_at + 8 * self.stages
 
     @property
     def fetched_at(self) -> int:
-        """Offset of the warpgroups' barriers for what is fetched, where something can be."""
+        """Offset of each warpgroup's barrier for fetched operands, where there can be any."""
         return self.exchanged_at + 8 * (self.parts[1] > 1)
 
     @property
     def slots_at(self) -> int:
-        """Offset of the warpgroups' words."""
+        """Offset of each warpgroup's word, through which it learns its ticket."""
         can_fetch = fetched_of(self.product) is not None
         return self.fetched_at + 8 * self.consumers * can_fetch
 
     @property
     def segments(self) -> SegmentList | None:
-        """The list of segments that rows come in, if they do."""
+        """The list of segments in shared memory, if rows come in segments; else None."""
         segments = segments_of(self.product)
         if segments is None:
             return None
@@ -272,5 +288,5 @@ class HopperPlan(Plan):
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block."""
+        """Bytes of shared memory that a block takes."""
         return self.slots_at + 4 * self.consumers + list_bytes(segments_of(self.product))

@@ -1,10 +1,11 @@
-"""Rows in segments, as blocks that stay and walk over tiles find them: by a list in shared memory.
+"""Rows in segments, as persistent blocks find them: by a list in shared memory.
 
-Before all else a block looks up where each segment starts, by searches in which lanes of a warp
-look at several places at a time, and adds up how many tiles of rows there are before it. So tiles
-have numbers without gaps, those past the last one are passed over, and what a tile's rows are
-follows from a search in the list. Whatever the table holds, nothing outside of the arrays is read
-or written, and all blocks find the same list.
+The rows of a grouped product (experts, say) come in segments, which a sorted table describes at run
+time. First a block looks up where each segment starts: some lanes of a warp search together, each
+at one of several places at a time. It then counts the tiles of rows before each segment, so that
+tiles have numbers without gaps; numbers past the last tile are passed over. A binary search in the
+list tells which rows a tile has. Whatever the table holds, nothing outside of the arrays is read or
+written, and all blocks make the same list.
 """
 
 from __future__ import annotations
@@ -22,21 +23,27 @@ from tilewright.spaces.language.program import Operand
 
 WORD = 4
 LANES = (2, 4, 8, 16, 32)
-"""Lanes that may look for a segment together."""
+"""Numbers of lanes that may search for a segment together."""
 PARTS = (0, 16, 32, 64)
-"""Rows that tiles of segments are trimmed to; 0 for tiles that are loaded and multiplied whole."""
+"""Rows of the parts to which tiles of segments are trimmed; 0 for tiles that stay whole."""
 
 
 def list_bytes(segments: Segments | None) -> int:
-    """Bytes of the list: where each segment starts and the last one ends, and as many numbers of
-    tiles; a multiple of 8."""
+    """Return the bytes of the list; a multiple of 8, and 0 without segments.
+
+    It has the first row of each segment and the end of the last, then the number of tiles before
+    each segment and in all.
+    """
     return 2 * WORD * (segments.count + 1) if segments else 0
 
 
 @dataclass(frozen=True)
 class SegmentList:
-    """The list at the offset ``at`` of shared memory, for tiles of ``rows`` rows; ``table`` is the
-    C name of the pointer to the table, and ``threads`` are those of a block."""
+    """The list at offset ``at`` of shared memory, for tiles of ``rows`` rows.
+
+    ``table`` is the C name of the pointer to the table of segments; ``threads`` are those of a
+    block.
+    """
 
     segments: Segments
     table: str
@@ -50,12 +57,14 @@ class SegmentList:
 
     @property
     def _before(self) -> str:
-        """C text of the address of the numbers of tiles."""
+        """C text of the address of the numbers of tiles before each segment."""
         return f"shared + {self.at + WORD * (self._count + 1)}"
 
     def make(self) -> list[str]:
-        """C lines by which all threads of a block make the list, and declare ``row_tiles``, how
-        many tiles have rows. They read ``shared``."""
+        """Print how all threads of a block make the list and declare ``row_tiles``.
+
+        ``row_tiles`` is the number of tiles of rows in all segments. Lines read ``shared``.
+        """
         return [
             *self._search(),
             "tw::sync_block();",
@@ -67,8 +76,10 @@ class SegmentList:
         ]
 
     def _search(self) -> list[str]:
-        """Some lanes look for the first row of a segment together, each in turn at one of as many
-        places of what remains."""
+        """Print how lanes search for the first row of each segment.
+
+        In each round, the lanes of a group look at equally many places of the remaining range.
+        """
         lanes = min(LANES, key=self._loads)
         at_once = self.threads // lanes
         masks = [1 << n for n in range(5) if 1 << n < lanes]
@@ -91,18 +102,18 @@ class SegmentList:
         ]
 
     def _rounds(self, lanes: int) -> int:
-        """How often so many lanes look until nothing remains of the table."""
+        """Return how many rounds ``lanes`` lanes need until the range is empty."""
         remaining, found = self.segments.table.size, 0
         while remaining:
             remaining, found = ceil_div(remaining, lanes) - 1, found + 1
         return found
 
     def _loads(self, lanes: int) -> int:
-        """How many loads wait for each other where so many lanes look for a segment."""
+        """Return how many loads follow each other if ``lanes`` lanes search for a segment."""
         return self._rounds(lanes) * ceil_div(self._count + 1, self.threads // lanes)
 
     def _number(self) -> list[str]:
-        """A warp adds up the tiles of 32 segments at a time."""
+        """Print how a warp adds up tiles: a prefix sum over 32 segments at a time."""
         start = f"tw::load_shared<i32>(shared + {self.at} + {WORD} * e"
         return [
             "int before = 0;",
@@ -123,12 +134,12 @@ class SegmentList:
         ]
 
     def skip(self) -> list[str]:
-        """C lines that go on to the next tile where ``tile_row`` has no rows."""
+        """Print how a loop goes on to the next tile where ``tile_row`` has no rows."""
         return ["if (tile_row >= row_tiles) continue;"]
 
     def find(self) -> list[str]:
-        """C lines that declare the ``segment`` of the tile ``tile_row``, and its rows from
-        ``first_row`` to ``end_row``."""
+        """Print how a tile's ``segment``, ``first_row`` and ``end_row`` are declared from
+        ``tile_row``."""
         return [
             f"int segment = 0, last_segment = {self._count - 1};",
             "while (segment < last_segment) {",
@@ -151,15 +162,15 @@ class SegmentList:
 
 @dataclass(frozen=True)
 class SegmentTile(MatrixTile):
-    """Tiles of the matrix of a block's ``segment``, one of ``count`` that are ``apart`` elements
-    apart."""
+    """Tiles of one of ``count`` matrices, ``apart`` elements apart: that of the block's
+    ``segment``."""
 
     count: int
     apart: int
 
     @property
     def tensor_map(self) -> TensorMapSpec:
-        """What one load moves."""
+        """The map of one load, with a further dimension for the matrix."""
         return numbered(super().tensor_map, [(self.count, self.apart * self.operand.element.bytes)])
 
     @property
@@ -169,19 +180,21 @@ class SegmentTile(MatrixTile):
 
 @dataclass(frozen=True)
 class TrimmedTile(MatrixTile):
-    """Tiles of rows of a segment in parts of ``part`` rows, of which only the first ``parts``, a C
-    variable, are loaded and multiplied: those that have rows."""
+    """Tiles of rows of a segment, loaded and multiplied in parts of ``part`` rows.
+
+    Only the first ``parts`` (a C variable) of them have rows; the others are left out.
+    """
 
     part: int
 
     @property
     def tensor_map(self) -> TensorMapSpec:
-        """What one load moves: a part."""
+        """The map of one load: a part."""
         whole = super().tensor_map
         return replace(whole, box=(whole.box[0], self.part))
 
     def count(self) -> list[str]:
-        """Lines that declare ``parts`` of the tile from ``first_row`` to ``end_row``."""
+        """Print the declaration of ``parts`` for the tile from ``first_row`` to ``end_row``."""
         return [f"const int parts = (end_row - first_row + {self.part - 1}) / {self.part};"]
 
     @property
@@ -192,7 +205,7 @@ class TrimmedTile(MatrixTile):
     def load(
         self, to: str, tensor_map: str, barrier: str, start: str, depth: str, priority: str = ""
     ) -> list[str]:
-        """Lines by which one thread loads the parts; sharers, numbered ``rank``, in turn."""
+        """Print how one thread loads the parts of a tile; sharers, numbered ``rank``, in turn."""
         place, at = f"{to} + part * {self.part_bytes}", f"{depth}, {start} + part * {self.part}"
         at += f", {priority}" if priority else ""
         call = f"tma_load_2d({place}, &{tensor_map}, {barrier}, {at})"
@@ -207,14 +220,14 @@ class TrimmedTile(MatrixTile):
 
 
 def trims_of(product: Tiled) -> bool:
-    """Whether tiles can be trimmed: those of rows in segments, each of which runs deep."""
+    """Return true if tiles can be trimmed: rows come in segments and run deep in memory."""
     return isinstance(product, ImplicitProduct) and bool(
         product.view.segments and product.gathered[0].deep
     )
 
 
 def segment_tile(product: ImplicitProduct, common: tuple[Operand, int, int, int]) -> SegmentTile:
-    """Tiles of the right factor, of what :class:`OperandTile` asks for first."""
+    """Return the tiles of the right factor; ``common`` are the fields of :class:`OperandTile`."""
     gathered, matrix, apart = _matrices(product)
     assert product.view.segments is not None
     assert matrix is not None
@@ -222,7 +235,7 @@ def segment_tile(product: ImplicitProduct, common: tuple[Operand, int, int, int]
 
 
 def why_no_segment(product: ImplicitProduct) -> str | None:
-    """Why TMA cannot bring the matrix of a segment, in words; None if it can."""
+    """Return why TMA cannot load the matrix of a segment, in words; None if it can."""
     operand, (gathered, matrix, apart) = product.right, _matrices(product)
     size = operand.element.bytes
     if matrix is None:
@@ -238,6 +251,6 @@ def why_no_segment(product: ImplicitProduct) -> str | None:
 
 
 def _matrices(product: ImplicitProduct) -> tuple[Gathered, Strided | None, int]:
-    """The right factor, each of its matrices, and elements from one to the next."""
+    """Return the right factor, the layout of one of its matrices, and the elements between two."""
     gathered, (segment,) = product.gathered[1], product.view.batch
     return gathered, gathered.strided, gathered.place.offset.coefficient(segment.name)

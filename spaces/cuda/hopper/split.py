@@ -1,9 +1,9 @@
-"""Several blocks share the depth of a Hopper tile and put their sums together in one of two ways.
+"""Two ways in which blocks that share the depth of a Hopper tile (split-K) add up their sums.
 
 Through memory, each warpgroup adds its sums to a workspace by atomics and takes a ticket; the one
-with the last ticket reads the whole sums, leaves zeros and goes on. In a cluster, each block sends
-each other one a slice of its sums and finishes a slice itself. Either way sums lie as in
-registers, the threads' side by side.
+with the last ticket reads the whole sums, leaves zeros behind and goes on. In a cluster, each block
+sends every other one a slice of its sums and finishes a slice itself (reduce-scatter). In both,
+sums keep the layout of registers, those of neighbouring threads side by side.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from tilewright.spaces.kernels.text import CUDA
 WAYS = ("add", "cluster")
 """``add``: atomics in global memory. ``cluster``: distributed shared memory."""
 VECTOR = 4
-"""Sums sent at a time."""
+"""Sums that a thread sends at a time."""
 _ALIGNMENT = 256
 
 
 @dataclass(frozen=True)
 class SharedDepth:
-    """``parts`` clusters share each of ``tiles`` tiles, whose sums lie in ``members`` warpgroups
-    as ``blocks`` blocks of ``registers`` in each thread."""
+    """The exchange through memory between ``parts`` clusters that share each of ``tiles`` tiles.
+
+    The sums of a tile lie in ``members`` warpgroups, as ``blocks`` blocks of ``registers`` in each
+    thread.
+    """
 
     parts: int
     tiles: int
@@ -40,14 +43,15 @@ class SharedDepth:
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory, all of it zero before and after: tickets, then sums."""
+        """Bytes of the workspace: tickets, then sums. All of it is zero before and after."""
         return self._ticket_bytes + 4 * self._layout.size if self.parts > 1 else 0
 
     def lines(self, tile: str, member: str, slot: str, body: list[str]) -> list[str]:
-        """Run ``body`` in the warpgroup that holds the whole sums, in ``sums[block][register]``.
+        """Print how sums are added up, and ``body`` runs in the warpgroup that has them all.
 
-        ``tile`` and ``member`` are C expressions; ``slot`` is the address of a word of shared
-        memory of the warpgroup's own. Reads ``thread`` and ``group`` like the store's lines.
+        The whole sums are then in ``sums[block][register]``. ``tile`` and ``member`` are C
+        expressions; ``slot`` is the address of a word of shared memory of the warpgroup's own.
+        Lines read ``thread`` and ``group`` like those of the store.
         """
         if self.parts == 1:
             return body
@@ -68,7 +72,7 @@ class SharedDepth:
         ]
 
     def _each(self, prefix: str, line: Callable[[str, str], list[str]]) -> list[str]:
-        """Lines of ``line(place in the workspace, sum)`` for each sum of a thread."""
+        """Print ``line(place in the workspace, sum)`` for each sum of a thread."""
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             block, register = indices
@@ -92,12 +96,12 @@ def _take(at: str, mine: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ClusterDepth:
-    """The ``parts`` blocks of a cluster share a tile, part after part by rank: each ends up with
-    the whole sums of a slice of its columns (reduce-scatter), as ``members`` warpgroups hold them
-    in ``blocks`` blocks of ``registers`` in each thread.
+    """The exchange in a cluster, whose ``parts`` blocks share the depth of a tile by rank.
 
-    Sums travel by asynchronous stores, which complete a barrier of the block they go to: it waits
-    for the last of them and for nothing else.
+    Each block ends up with the whole sums of a slice of the columns (reduce-scatter), as
+    ``members`` warpgroups hold them in ``blocks`` blocks of ``registers`` in each thread. Sums
+    travel by asynchronous stores, which complete a barrier of the block they go to: it waits for
+    the last of them and for nothing else.
     """
 
     parts: int
@@ -107,28 +111,30 @@ class ClusterDepth:
 
     @property
     def bytes(self) -> int:
-        """Shared memory for what the other blocks send."""
+        """Bytes of shared memory for what the other blocks send."""
         return 4 * self._layout.size if self.parts > 1 else 0
 
     def start_lines(self, barrier: str) -> list[str]:
-        """What one thread of a block does before all others, ahead of ``fence_barrier_init``.
-        ``barrier`` is an address."""
+        """Print how one thread initialises the barrier, ahead of ``fence_barrier_init``.
+
+        ``barrier`` is an address.
+        """
         return [f"tw::mbarrier_init({barrier}, 1);"] if self.parts > 1 else []
 
     def expect_lines(self, barrier: str) -> list[str]:
-        """What the same thread does after that."""
+        """Print how the same thread says, after the fence, how many bytes the barrier awaits."""
         return [f"tw::mbarrier_arrive_expect({barrier}, {self.bytes});"] if self.parts > 1 else []
 
     def ready_lines(self) -> list[str]:
-        """What all threads do then: say that their block's barrier is there."""
+        """Print how all threads announce that the barrier of their block is ready."""
         return ["tw::cluster_arrive_relaxed();"] if self.parts > 1 else []
 
     def lines(self, received: str, barrier: str) -> list[str]:
-        """Put the whole sums of slice ``part`` into the first registers of each block.
+        """Print how the whole sums of slice ``part`` get into the first registers of each block.
 
-        ``received`` and ``barrier`` are addresses. Reads ``thread`` and ``group`` like the store's
-        lines. Each block adds its own sums, then those of the ranks that follow its own in turn,
-        so that results do not depend on timing.
+        ``received`` and ``barrier`` are addresses. Lines read ``thread`` and ``group`` like those
+        of the store. Each block adds its own sums, then those of the ranks that follow its own in
+        turn, so that results do not depend on timing.
         """
         if self.parts == 1:
             return []
@@ -146,19 +152,24 @@ class ClusterDepth:
         ]
 
     def others_lines(self) -> list[str]:
-        """All threads wait here, once the loop is over, until every block of the cluster has
-        initialised its barrier: nothing may be sent before. A thread that arrived must also wait.
+        """Print how all threads wait until every block of the cluster has its barrier.
+
+        They do so once the main loop is over; nothing may be sent before. Each thread that arrived
+        must also wait, the producer's included.
         """
         return ["tw::sync_warp();", "tw::cluster_wait();"] if self.parts > 1 else []
 
     def _each(self, prefix: str, lines: Callable[[Index, Index], list[str]]) -> list[str]:
-        """Lines of ``lines(block, vector)`` for each vector of a slice."""
+        """Print ``lines(block, vector)`` for each vector of a slice."""
         vectors = repeat(self.blocks, self._slice // VECTOR)
         return ["{", *unrolled(vectors, 0, lambda at: lines(*at), prefix), "}"]
 
     def _send(self, block: Index, vector: Index) -> list[str]:
-        """To all other blocks in turn, so that none is sent everything at once; then its own into
-        the first registers, which have been sent by then."""
+        """Print how a vector is sent to all other blocks, and the own one moved to the front.
+
+        Blocks send in different orders, so that none is sent everything at once. The own slice goes
+        to the first registers, whose sums have been sent by then.
+        """
         sums = [
             [
                 f"sums[{block.text}][{(vector * VECTOR + rank * self._slice + e).text}]"
@@ -191,8 +202,10 @@ class ClusterDepth:
         return lines
 
     def _place(self, before: Index, block: Index, vector: Index) -> Index:
-        """Bytes to where a thread finds a vector of one of the other blocks: ``before`` come in
-        between, as ranks go round."""
+        """Return the offset in bytes of a vector that one of the other blocks sends to a thread.
+
+        ``before`` is the number of blocks between the receiver and the sender, as ranks go round.
+        """
         thread = index("thread", GROUP)
         return self._layout.index([before, index("group"), block, vector, thread, Index()]) * 4
 
@@ -203,6 +216,9 @@ class ClusterDepth:
 
     @property
     def _layout(self) -> Layout:
-        """Neighbouring threads' vectors are neighbours, which keeps clear of bank conflicts."""
+        """The layout of received vectors: those of neighbouring threads are neighbours.
+
+        So there are no bank conflicts.
+        """
         vectors = self._slice // VECTOR
         return row_major(self.parts - 1, self.members, self.blocks, vectors, GROUP, VECTOR)

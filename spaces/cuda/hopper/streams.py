@@ -1,7 +1,7 @@
-"""Operands of a Hopper contraction that go through L2 rather than staying there.
+"""Operands of a Hopper product that stream through L2 instead of staying there.
 
-What such an operand brings to L2 is not read again once its blocks have it. Where it may leave
-first, what others read again stays, and so does what is written until memory has time for it.
+An operand larger than L2 is not read from there again once the blocks at work have it. If it is
+evicted first, operands that are read again stay, and so do outputs until memory has time for them.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.workloads.array import Array
 
 INTENSITY = 256
-"""Operations for each byte, from which on multiplying takes the time on any GPU with wgmma."""
+"""Operations per byte from which on any GPU with wgmma is limited by multiplying."""
 
 
 def has_streams(product: Tiled, target: CudaTarget) -> bool:
-    """Whether reading takes the time, and some operand is streamed."""
+    """Return true if memory limits the product and some operand is larger than L2."""
     workload, operands = product.workload, (product.left, product.right)
     is_read = workload.flops < INTENSITY * workload.least_bytes
     return is_read and any(is_streamed(operand, target) for operand in operands)
 
 
 def is_streamed(operand: Array, target: CudaTarget) -> bool:
-    """Whether an operand is larger than L2."""
+    """Return true if an operand is larger than L2."""
     return operand.span_bytes > target.l2_bytes

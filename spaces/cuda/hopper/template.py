@@ -1,6 +1,6 @@
-"""Contractions by Hopper's warpgroup matrix instructions: what can be decided, and what rules it.
+"""The template of matrix products on Hopper: its decisions, rules and quantities.
 
-See ``spaces.cuda.hopper.code`` for the kernel.
+``spaces.cuda.hopper.code`` prints the kernel, ``spaces.cuda.hopper.plan`` explains its terms.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ from tilewright.spaces.workloads.product import Product
 from tilewright.spaces.workloads.workload import Workload
 
 NEIGHBOURS = 8
-"""Elements of a row of the output that a warp has side by side in registers of one number."""
+"""Neighbouring elements of an output row that a warp stores at a time: pairs of four lanes."""
 
 
 class Hopper(Template):
-    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores, TMA and wgmma.
+    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores, by TMA and
+    wgmma.
 
     Operands are float16, bfloat16, tfloat32 or float8, sums float32. Of tfloat32, wgmma drops the
     bits it does not read.
@@ -66,8 +67,11 @@ class Hopper(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no Hopper, no product of matrices, a type that wgmma does not multiply, or an
-        operand that TMA cannot load."""
+        """Return why a workload has no such kernel, in words; None if it has one.
+
+        Reasons are a target without wgmma, no product of matrices, a dtype that wgmma does not
+        multiply, or an operand that TMA cannot load.
+        """
         if not isinstance(target, CudaTarget) or not target.has("wgmma"):
             return "needs a target with warpgroup matrix instructions, such as cuda:sm_90a"
         product = cls.multiplied(workload)
@@ -84,16 +88,19 @@ class Hopper(Template):
 
     @classmethod
     def multiplied(cls, workload: Workload) -> Tiled | str:
-        """What tiles are multiplied of, or why there are none."""
+        """Return the product that tiles are computed of; or why there is none, in words."""
         return tiled_product_of(workload)
 
     def choices(self) -> Sequence[Decision]:
-        """The decisions."""
+        """Return the decisions."""
         return _decisions(self.product, self.cuda)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once. TMA moves
-        lines: a row of half a line takes as long as one of a whole line."""
+        """Return the quantities of a population; see ``spaces.cuda.blocks.traffic``.
+
+        A cluster loads what its blocks share once. TMA moves lines: a row of half a line takes as
+        long as one of a whole line.
+        """
         c = widened(columns)
         sizes = self.sizes
         hilbert = c["raster"] == "hilbert"
@@ -122,21 +129,26 @@ class Hopper(Template):
         }
 
     def sectors_apart(self, c: Any) -> Any:
-        """Sectors that pass L1, one a cycle, for each output: of what TMA does not move, four lanes
-        have eight neighbours."""
+        """Return the sectors per output that pass L1 beside TMA, at one sector a cycle.
+
+        A warp that stores or loads by itself has eight neighbours of a row in four lanes.
+        """
         passes = 1.0 * (c["store_buffers"] == 0)
         if fetched_of(self.product) is not None:
             passes = passes + np.logical_not(c["fetch"])
         return passes / NEIGHBOURS
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         plan = HopperPlan(self.sizes, self.cuda, schedule.values)
         return HopperCode(plan, self.entry(schedule)).kernel(prelude(self.product))
 
     def _blocks(self, sizes: HopperSizes, c: Any) -> Blocks:
-        """A warp issues a wgmma for each block of 64 rows and 32 bytes of depth. Blocks count as
-        having all the registers that their residency leaves them."""
+        """Return what blocks do and take, for :func:`grid_quantities`.
+
+        A warp issues a wgmma for each block of 64 rows and 32 bytes of depth. Blocks count as
+        having all the registers that their residency leaves them.
+        """
         rows, columns = sizes.block(c)
         threads = sizes.threads(c)
         parts = c["depth"] * sizes.element // STEP_BYTES
@@ -187,12 +199,15 @@ def _decisions(product: Tiled, target: CudaTarget) -> tuple[Decision, ...]:
 
 
 def _depths(product: Tiled) -> tuple[int, ...]:
-    """Bytes of a step along the depth; of matrices that lie as such it may have several slabs."""
+    """Return the bytes of depth that a step may have.
+
+    Only plain matrices may have 256: they are loaded in several slabs of 128.
+    """
     return (64, 128, 256) if isinstance(product, Product) else (64, 128)
 
 
 def _why_no_matrix_map(product: Product) -> str | None:
-    """Why TMA cannot load the factors, matrices or batches of them, in words; None if it can."""
+    """Return why TMA cannot load the factors, matrices or batches of them; None if it can."""
     for operand in (product.left, product.right):
         if operand.element.bytes != 2 and operand.stride(product.depth) != 1:
             return (

@@ -1,4 +1,4 @@
-"""One operand of a Hopper contraction in shared memory: how TMA brings it, where wgmma finds it.
+"""One operand of a Hopper product in shared memory: how TMA loads it, where wgmma finds it.
 
 A tile has ``extent`` rows (of the left operand, say, or columns of the right one) of one step of
 depth. Where the operand runs deep in memory, the tile is cut into slabs as deep as the swizzle, and
@@ -23,21 +23,23 @@ from tilewright.spaces.workloads.contraction import Operand
 from tilewright.spaces.workloads.product import Numbering, Product
 
 ATOM = 8
-"""Rows after which a swizzle repeats."""
+"""Swizzled rows after which the pattern of a swizzle repeats."""
 STEP_BYTES = 32
 """Bytes of depth that one wgmma multiplies."""
 WIDEST_SWIZZLE = 128
 BLOCK = 64
 """Rows of the output that one wgmma computes."""
 MOST_NUMBERS = 2
-"""Dimensions that number the matrices of a batch."""
+"""The most dimensions of a tensor map that number the matrices of a batch."""
 MOST_WRITTEN_OUT = 4
-"""Panels loaded without a loop; more would not leave registers enough to a loading thread."""
+"""The most panels that are loaded without a loop: more need too many registers."""
 
 
 def why_no_tensor_map(operand: Array) -> str | None:
-    """Why TMA cannot read or write ``operand``, a matrix or a batch of them, in words; None if it
-    can."""
+    """Return why TMA cannot read or write ``operand``, in words; None if it can.
+
+    The operand is a matrix or a batch of them.
+    """
     pitches = (operand.strides[d] * operand.element.bytes for d in reversed(operand.order[:-1]))
     wrong = next((pitch for pitch in pitches if pitch % 16), None)
     if wrong is None:
@@ -51,8 +53,10 @@ def why_no_tensor_map(operand: Array) -> str | None:
 def matrix_map(
     product: Product, operand: Operand, axes: tuple[str, str], box: tuple[int, int], swizzle: int
 ) -> TensorMapSpec:
-    """The map of an operand with ``box`` along ``axes``, both (fast, slow), and the matrices of a
-    batch along further dimensions."""
+    """Return the map of an operand with ``box`` elements along ``axes``, both (fast, slow).
+
+    The matrices of a batch lie along further dimensions.
+    """
     extents, size = product.workload.extents, operand.element.bytes
     spec = TensorMapSpec(
         operand.name,
@@ -70,7 +74,7 @@ def matrix_map(
 
 
 def numbered(spec: TensorMapSpec, matrices: Sequence[tuple[int, int]]) -> TensorMapSpec:
-    """The map of one matrix with further dimensions: so many matrices, so many bytes apart."""
+    """Return the map of one matrix with further dimensions, a (count, bytes apart) for each."""
     return replace(
         spec,
         dims=(*spec.dims, *(count for count, _ in matrices)),
@@ -80,8 +84,11 @@ def numbered(spec: TensorMapSpec, matrices: Sequence[tuple[int, int]]) -> Tensor
 
 
 def matrix_of(product: Tiled, operand: Operand | None = None) -> tuple[str, str]:
-    """The dimensions of the map of an operand, by default the output, as calls of TMA name them,
-    and their arguments that choose the matrix of product ``number``, a C variable."""
+    """Return the rank of an operand's map in the names of TMA's calls, and their last arguments.
+
+    These arguments choose the matrix of product ``number``, a C variable. The operand is by default
+    the output.
+    """
     if isinstance(product, ImplicitProduct) or not product.batch:
         return "2d", ""
     operand = operand or product.output
@@ -94,7 +101,7 @@ def matrix_of(product: Tiled, operand: Operand | None = None) -> tuple[str, str]
 class OperandTile(ABC):
     """Tiles of ``extent`` elements along rows or columns and ``depth_bytes`` along the depth.
 
-    ``sharers`` blocks of a cluster want the same tile: each loads its share of it for all.
+    ``sharers`` blocks of a cluster need the same tile: each loads its share of it for all.
     """
 
     operand: Array
@@ -105,7 +112,7 @@ class OperandTile(ABC):
     @property
     @abstractmethod
     def runs_deep(self) -> bool:
-        """Whether neighbours in memory are terms of one sum."""
+        """True if neighbours in memory are terms of one sum."""
 
     @property
     def terms(self) -> int:
@@ -142,16 +149,16 @@ class OperandTile(ABC):
     @property
     @abstractmethod
     def tensor_map(self) -> TensorMapSpec:
-        """What one load moves: a panel, or one sharer's share of it."""
+        """The map of one load: a panel, or one sharer's share of it."""
 
     @property
     def further_maps(self) -> dict[str, TensorMapSpec]:
-        """What further loads move, by the names of the maps that :meth:`load` reads besides."""
+        """The maps of further loads, by the names that :meth:`load` reads besides."""
         return {}
 
     @property
     def _matrix(self) -> tuple[str, str]:
-        """See :func:`matrix_of`."""
+        """The operand's rank and matrix, see :func:`matrix_of`."""
         return "2d", ""
 
     @property
@@ -162,10 +169,11 @@ class OperandTile(ABC):
     def load(
         self, to: str, tensor_map: str, barrier: str, start: str, depth: str, priority: str = ""
     ) -> list[str]:
-        """Lines by which one thread loads the tile at (start, depth) to the address ``to``; of a
-        batch, that of the product ``number``. A ``priority`` is what it is loaded with to L2.
+        """Print how one thread loads the tile at (start, depth) to the address ``to``.
 
-        Sharers, numbered ``rank``, load as many rows each and cast them to all.
+        In a batch, that is the tile of the product ``number``. ``priority`` names the L2 eviction
+        policy, if there is one. Sharers, numbered ``rank``, load equally many rows each and
+        multicast them to all.
         """
         share = self._slow_rows // self.sharers
         offset, ahead = "", ""
@@ -201,26 +209,27 @@ class OperandTile(ABC):
         )
 
     def _place(self, along: Index, ahead: str, depth: str) -> str:
-        """C text of where a panel begins that is ``along`` the rows (or columns); what sharers are
-        ``ahead`` by is added along its slow rows."""
+        """Return C text of the coordinates of a panel at ``along`` the rows (or columns).
+
+        ``ahead``, a sharer's offset, is added along the panel's slow rows.
+        """
         if self.runs_deep:
             return f"{depth}, {along.text}{ahead}"
         return f"{along.text}, {depth}{ahead}"
 
     def descriptor(self, address: str) -> str:
-        """C expression of the wgmma descriptor of the tile, or of a block of it, at ``address``."""
+        """Return C text of the wgmma descriptor of the tile, or of a block, at ``address``."""
         leading = 16 if self.runs_deep else self.panel_bytes
         stride = ATOM * self.swizzle
         return f"tw::wgmma_descriptor<{self.swizzle}>({address}, {leading}, {stride})"
 
     @property
     def block_bytes(self) -> int:
-        """Distance of blocks of :data:`BLOCK` rows or columns."""
+        """Bytes between blocks of :data:`BLOCK` rows or columns."""
         return BLOCK * (self.swizzle if self.runs_deep else self.depth_bytes)
 
     def part_at(self, number: Index) -> Index:
-        """Offset in bytes of the part of the tile that wgmma number ``number`` of a step
-        multiplies."""
+        """Return the offset in bytes of the part of the tile that wgmma ``number`` reads."""
         if not self.runs_deep:
             return number * (STEP_BYTES // self.operand.element.bytes * self.swizzle)
         if self.depth_bytes == self.swizzle:
@@ -231,19 +240,19 @@ class OperandTile(ABC):
 
 @dataclass(frozen=True)
 class ProductTile(OperandTile):
-    """Of an operand of ``product``, along its ``axis``."""
+    """Tiles of an operand of ``product``, along its ``axis``."""
 
     product: Product
     axis: str
 
     @property
     def runs_deep(self) -> bool:
-        """Whether the depth has stride 1."""
+        """True if the depth has stride 1."""
         return self._operand.stride(self.product.depth) == 1
 
     @property
     def tensor_map(self) -> TensorMapSpec:
-        """What one load moves: a panel, or one sharer's share of it."""
+        """The map of one load: a panel, or one sharer's share of it."""
         depth = self.product.depth
         axes = (depth, self.axis) if self.runs_deep else (self.axis, depth)
         box = (self.swizzle // self.operand.element.bytes, self._slow_rows // self.sharers)
@@ -260,20 +269,22 @@ class ProductTile(OperandTile):
 
 @dataclass(frozen=True)
 class MatrixTile(OperandTile):
-    """Tiles of a factor that is a ``matrix``, its axis of stride 1 last: the depth if it is
-    ``deep``, else that of rows (or columns)."""
+    """Tiles of a factor that is a ``matrix``, whose last axis has stride 1.
+
+    That axis is the depth if the factor is ``deep``, else the one along rows (or columns).
+    """
 
     matrix: Strided
     deep: bool
 
     @property
     def runs_deep(self) -> bool:
-        """Whether the depth has stride 1."""
+        """True if the depth has stride 1."""
         return self.deep
 
     @property
     def tensor_map(self) -> TensorMapSpec:
-        """What one load moves: a panel, or one sharer's share of it."""
+        """The map of one load: a panel, or one sharer's share of it."""
         size = self.operand.element.bytes
         return TensorMapSpec(
             self.operand.name,

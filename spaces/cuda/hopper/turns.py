@@ -1,7 +1,7 @@
-"""How many tiles of a persistent grid the busiest multiprocessor gets, for whole populations.
+"""The imbalance of a persistent grid, for whole populations of schedules.
 
-See ``spaces.cuda.hopper.grid``: clusters take places of the order in turns, and some places hold
-no tile, where clusters or bands stick out of the output.
+See ``spaces.cuda.hopper.grid``: clusters take places of the order in turns, and some places hold no
+tile, where clusters or bands reach beyond the output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tilewright.spaces.cuda.target import CudaTarget
 
 
 def imbalance(sizes: HopperSizes, target: CudaTarget, c: Any) -> Any:
-    """Tiles of the busiest multiprocessor over their mean, one at least."""
+    """Return the tiles of the busiest multiprocessor over their mean, at least 1."""
     multiprocessors = target.multiprocessors
     m, n = sizes.cluster(c)
     together = np.where(c["merge"] == "cluster", c["splits"], 1)
@@ -31,7 +31,7 @@ def imbalance(sizes: HopperSizes, target: CudaTarget, c: Any) -> Any:
 
 
 def _places(sizes: HopperSizes, c: Any) -> Any:
-    """Places of the order for clusters of tiles, those of bands without a tile included."""
+    """Return the places of the order for clusters of tiles, those without a tile included."""
     m, n = sizes.cluster(c)
     swapped, (rows, columns) = c["swap_ab"], sizes.shape(c)
     high, wide = ceil_div(rows, np.where(swapped, n, m)), ceil_div(columns, np.where(swapped, m, n))
@@ -42,6 +42,6 @@ def _places(sizes: HopperSizes, c: Any) -> Any:
 
 
 def _banded(tiles: Any, group: Any) -> Any:
-    """So many tiles, and those by which bands of at most ``group``, all alike, stick out."""
+    """Return ``tiles`` rounded up to whole bands, all equally high and at most ``group`` high."""
     bands = ceil_div(tiles, group)
     return bands * ceil_div(tiles, bands)

@@ -1,1 +1,1 @@
-"""What rules out a schedule of a Hopper contraction, and the sentences that say so."""
+"""Rules of the Hopper template: which schedules are refused, and the sentences that say why."""

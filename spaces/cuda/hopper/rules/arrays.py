@@ -1,4 +1,4 @@
-"""What rules out ways of reading operands and of writing the output, as they lie."""
+"""Rules on how operands are read and the output is written, which depend on their layouts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilewright.spaces.template import Rule
 
 
 def window_rules(product: ImplicitProduct) -> list[Rule]:
-    """A step of depth is of one point of a window."""
+    """Return rules by which a step of the depth lies within one point of a window."""
     channels = whole_channels(product)
     if not channels:
         return _panel_rules(product)
@@ -34,7 +34,7 @@ def window_rules(product: ImplicitProduct) -> list[Rule]:
 
 
 def _panel_rules(product: ImplicitProduct) -> list[Rule]:
-    """A panel of a tile is of one image."""
+    """Return rules by which a panel of a tile lies within one image."""
     return [
         _panel_rule(operand.name, images.columns, rank, operand.element.bytes)
         for rank, operand in enumerate((product.left, product.right))
@@ -56,7 +56,10 @@ def _panel_rule(name: str, pixels: int, rank: int, size: int) -> Rule:
 
 
 def segment_rules(product: Tiled) -> list[Rule]:
-    """Tiles of rows next to each other may be of two segments, and have no operand in common."""
+    """Return rules for rows in segments.
+
+    Tiles that are neighbours along the rows may belong to two segments, so they share no operand.
+    """
     return [
         *(_trimming_rules() if trims_of(product) else ()),
         Rule(
@@ -93,7 +96,7 @@ def _trimming_rules() -> list[Rule]:
 
 
 def store_rules(sizes: HopperSizes) -> list[Rule]:
-    """The output leaves through shared memory only where TMA can write it."""
+    """Return rules by which the output is staged in shared memory only where TMA can write it."""
     product, output = sizes.product, sizes.product.output
     reason = why_no_tensor_map(output)
     if isinstance(product, ImplicitProduct):
@@ -112,7 +115,7 @@ def store_rules(sizes: HopperSizes) -> list[Rule]:
 
 
 def _image_rules(sizes: HopperSizes, product: ImplicitProduct) -> list[Rule]:
-    """What TMA stores at a time is of one image."""
+    """Return rules by which the columns that TMA stores at a time lie within one image."""
     images = images_of(product)
     if images is None or images.count == 1:
         return []
@@ -130,7 +133,7 @@ def _image_rules(sizes: HopperSizes, product: ImplicitProduct) -> list[Rule]:
 
 
 def fetch_rules(sizes: HopperSizes) -> list[Rule]:
-    """What is fetched comes to the buffers in which whole sums leave."""
+    """Return rules for an operand that is fetched into the buffers in which whole sums leave."""
     if fetched_of(sizes.product) is None:
         return []
     return [

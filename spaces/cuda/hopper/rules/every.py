@@ -1,7 +1,8 @@
-"""All that rules out a schedule of a Hopper contraction.
+"""All rules of the Hopper template.
 
-Resources come first: shared memory, registers. Then what roles and layouts ask for. Then merit
-and identity: tiles larger than the output, blocks without work, decisions that say nothing.
+Most say what hardware and layouts of operands ask for: roles of warpgroups, resources (shared
+memory, registers), stores. Others are on merit: tiles larger than the output, blocks without work,
+decisions without an effect. Foresight rules refuse early decisions that no later ones can complete.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tilewright.spaces.template import Decision, Rule
 def hopper_rules(
     sizes: HopperSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the Hopper template."""
+    """Return all rules of the Hopper template."""
     product = sizes.product
     rules = [
         *role_rules(sizes),

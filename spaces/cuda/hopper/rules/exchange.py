@@ -1,4 +1,4 @@
-"""What rules out ways of exchanging sums between the blocks that share a Hopper tile."""
+"""Rules on how blocks that share a Hopper tile exchange their sums."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tilewright.spaces.cuda.warpgroups import most_shared
 from tilewright.spaces.template import Rule
 
 CLUSTER_BLOCKS = 8
-"""Blocks of a cluster that every Hopper can launch."""
+"""The most blocks of a cluster that every Hopper can launch."""
 
 
 def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
-    """What the decision ``merge`` asks of the others."""
+    """Return the rules that tie the decision ``merge`` to the others."""
     return [
         exchange_rule(WAYS[0]),
         *_cluster_rules(),
@@ -29,12 +29,12 @@ def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
 
 
 def _elsewhere(c: Any) -> Any:
-    """Whether sums are not exchanged within clusters."""
+    """Return where sums are not exchanged within clusters."""
     return c["merge"] != "cluster"
 
 
 def _cluster_rules() -> list[Rule]:
-    """The parts of a tile are a cluster, and all of it."""
+    """Return rules by which the blocks that share a tile's depth are a whole cluster."""
     return [
         Rule(
             "cluster_parts",
@@ -58,11 +58,13 @@ def _cluster_rules() -> list[Rule]:
 
 
 def _room_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
-    """Each block has a slice of the sums, and room for what the others send of it."""
+    """Return rules by which each block has a slice of the sums, and room for what others send."""
 
     def unit(c: Any) -> Any:
-        """Columns that a thread sends, or stages, at a time; see ``hopper.split`` and
-        ``hopper.storing``."""
+        """Return how many columns a thread sends, or stages, at a time.
+
+        ``hopper.split`` sends 8 columns and ``hopper.storing`` stages 16 of 16 bits.
+        """
         narrow = sizes.product.output.element.bytes == 2
         return np.where((c["store_buffers"] > 0) & narrow, MATRIX, 8)
 
@@ -95,7 +97,7 @@ def _room_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
 
 
 def _tile_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
-    """Each cluster has one tile, and each tile one cluster."""
+    """Return rules by which each cluster computes exactly one tile."""
 
     def blocks(c: Any) -> Any:
         return sizes.tiles(c) * c["splits"]

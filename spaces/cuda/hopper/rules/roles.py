@@ -1,4 +1,4 @@
-"""What rules out roles of warpgroups, and what they take of a multiprocessor."""
+"""Rules on the roles of warpgroups, and on the resources that they take."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tilewright.spaces.template import Rule
 
 
 def role_rules(sizes: HopperSizes) -> list[Rule]:
-    """Warpgroups share a tile or take turns, and registers move between them."""
+    """Return rules on how warpgroups share a tile or take turns, and move registers."""
     return [
         Rule(
             "shared_rows",
@@ -70,7 +70,7 @@ def role_rules(sizes: HopperSizes) -> list[Rule]:
 
 
 def resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
-    """Shared memory and registers are enough."""
+    """Return rules by which shared memory and registers suffice."""
     roles = ["block_m", "block_n", "consumers", "schedule", "producer_registers", "blocks_per_sm"]
     if promotes(sizes.product):
         roles.append("promotion_interval")
@@ -108,11 +108,11 @@ def resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
 
 
 def promotion_rules(sizes: HopperSizes) -> list[Rule]:
-    """Products are added to sums of more digits when they are done, and before they lose digits."""
+    """Return rules on promotion of float8 sums: only of finished products, and often enough."""
     terms = sizes.product.terms
 
     def added(c: Any) -> Any:
-        """Terms that one of wgmma's sums adds up."""
+        """Return how many products wgmma adds to one sum before it is promoted."""
         return np.minimum(c["promotion_interval"] * c["depth"], terms)
 
     return [
@@ -138,5 +138,5 @@ def promotion_rules(sizes: HopperSizes) -> list[Rule]:
 
 
 def _keeping(c: Any, more: int = 0) -> dict[str, Any]:
-    """``c`` with ``more`` registers kept for loading; only a lone block moves any."""
+    """Return ``c`` for a lone block whose producer keeps ``more`` registers than in ``c``."""
     return {**c, "producer_registers": c["producer_registers"] + more, "blocks_per_sm": 1}

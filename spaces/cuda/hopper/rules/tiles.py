@@ -1,4 +1,4 @@
-"""What rules out tiles, clusters and their order: those that do not suit the output."""
+"""Rules on tiles, clusters and orders of tiles that do not suit the output."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tilewright.spaces.template import Rule
 FEW_ROWS = 256
 """Rows of the output up to which it may pay to compute it transposed."""
 MOST_TILES = 64
-"""Tiles a multiprocessor walks over, where larger tiles would make it fewer."""
+"""The most tiles per multiprocessor; more only if tiles of :data:`HELD` are more."""
 HELD = {"block_m": 128, "block_n": 128}
-"""A tile whose sums each warpgroup that takes turns can hold: products of any size have it."""
+"""A tile whose sums one warpgroup can hold, so that products of any size have this tile."""
 
 
 def size_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
-    """Tiles and clusters that suit the output."""
+    """Return rules by which tiles and clusters suit the output's size."""
     product = sizes.product
     fewest = sizes.tiles({**HELD, "swap_ab": False})
     most = max(MOST_TILES * target.multiprocessors, int(fewest))
@@ -65,7 +65,7 @@ def size_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
 
 
 def needless_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
-    """Decisions that say nothing where there are few tiles."""
+    """Return rules against decisions that have no effect where there are few tiles."""
 
     def blocks(c: Any) -> Any:
         return sizes.tiles(c) * c["splits"]
@@ -95,7 +95,7 @@ def needless_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
 
 
 def raster_rules(sizes: HopperSizes) -> list[Rule]:
-    """Orders of tiles that there are."""
+    """Return rules on the order of tiles."""
     return [
         Rule(
             "hilbert",

@@ -1,1 +1,1 @@
-"""The way of a Hopper tile from the registers of its warpgroups to the output."""
+"""The store of a Hopper tile: from the registers of its warpgroups to the output."""

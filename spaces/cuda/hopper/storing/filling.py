@@ -1,4 +1,4 @@
-"""A warpgroup of Hopper writes finished sums into a buffer in shared memory.
+"""A warpgroup finishes sums and writes them into a buffer in shared memory.
 
 Elements of 16 bits go by stmatrix, others by ordinary stores of pairs.
 """
@@ -15,14 +15,14 @@ from tilewright.spaces.cuda.hopper.storing.staging import StagingBuffer
 from tilewright.spaces.cuda.hopper.storing.sums import GroupSums, pairs_of_warp
 
 MATRIX = 16
-"""Rows and columns of what four 8 x 8 matrices of stmatrix cover."""
+"""Rows and columns that the four 8 x 8 matrices of one stmatrix cover."""
 
 
 @dataclass(frozen=True)
 class BufferFill:
-    """Finishes some of ``sums`` and writes them into ``buffer``, beside which the same place of the
-    output's neighbour may have been fetched.
+    """The code that finishes some of ``sums`` and writes them into ``buffer``.
 
+    An operand of the epilogue may have been fetched into the same places of the buffer before.
     Lines read ``thread``, the number in the warpgroup, and ``lane``; (m, n) is the position of the
     buffer's first element in the warpgroup's sums.
     """
@@ -31,7 +31,7 @@ class BufferFill:
     buffer: StagingBuffer
 
     def lines(self, m: Index, n: Index) -> list[str]:
-        """All of the buffer."""
+        """Print how the whole buffer is filled from the sums at (m, n) on."""
         return self._matrices(m, n) if self.buffer.element_bytes == 2 else self._pairs(m, n)
 
     def _pairs(self, m: Index, n: Index) -> list[str]:
@@ -53,14 +53,15 @@ class BufferFill:
         return [f"tw::store_shared({address(n + e, m)}, value[{e}]);" for e in range(2)]
 
     def _beside(self, m: Index, n: Index) -> list[str]:
-        """Declare ``beside``: what was fetched for the pair at (m, n) of the buffer."""
+        """Print the declaration of ``beside``, what was fetched for the pair at (m, n) of the
+        buffer."""
         if not self.sums.swapped:
             return ["float beside[2];", f"tw::load_shared<2>(beside, {self.buffer.address(m, n)});"]
         loads = [f"tw::load_shared<float>({self.buffer.address(n + e, m)})" for e in range(2)]
         return [f"const float beside[2] = {{{', '.join(loads)}}};"]
 
     def _matrices(self, m: Index, n: Index) -> list[str]:
-        """Elements of 16 bits go by stmatrix, four 8 x 8 matrices of a warp at a time."""
+        """Print how elements of 16 bits are stored by stmatrix, four 8 x 8 matrices at a time."""
         kind = C_TYPES[self.sums.finish.output.dtype]
         pairs = [f"tw::pack2<{kind}>(value[{i}], value[{i + 1}])" for i in range(0, 8, 2)]
 
@@ -85,7 +86,7 @@ class BufferFill:
         return ["{", *unrolled(parts, "thread / 32", body, "p"), "}"]
 
     def _fetched_matrices(self, first: tuple[Index, Index]) -> list[str]:
-        """Declare ``beside``: what was fetched for four matrices."""
+        """Print the declaration of ``beside``, what was fetched for four matrices."""
         kind = C_TYPES[self.sums.finish.output.dtype]
         return [
             "u32 held[4];",
@@ -98,8 +99,7 @@ class BufferFill:
         ]
 
     def _each_row(self, first: tuple[Index, Index], call: str) -> list[str]:
-        """The ``call`` of an instruction on four matrices: each lane gives it the address of a row
-        of one."""
+        """Print the ``call`` of an instruction on four matrices, one row's address per lane."""
         unit, matrix_rows = (
             ((8, 1), spatial(1, 8)) if self.sums.swapped else ((1, 8), spatial(8, 1))
         )
@@ -113,5 +113,5 @@ class BufferFill:
 
     @property
     def _suffix(self) -> str:
-        """Where n runs along rows of the output, matrices are transposed on the way."""
+        """The ending of the instruction's name; transposed where n runs along the output's rows."""
         return "_trans" if self.sums.swapped else ""

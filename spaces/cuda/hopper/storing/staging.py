@@ -1,8 +1,8 @@
-"""Buffers in shared memory between a warpgroup of Hopper and the output.
+"""Staging buffers in shared memory between a warpgroup and the output.
 
-TMA stores a buffer in whole rows of 32 to 128 bytes, which are swizzled in it, and clips what
-sticks out of the output. Into the same buffers TMA may have brought an operand that lies as the
-output does.
+TMA stores a buffer in whole rows of 32 to 128 bytes, which are swizzled in it, and clips what lies
+outside of the output. Before, TMA may have fetched an operand with the output's layout into the
+same buffers.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from tilewright.spaces.workloads.product import Product
 
 @dataclass(frozen=True)
 class StagingBuffer:
-    """A buffer for 64 x ``columns`` finished sums: so many rows and columns of the output, or
-    ``swapped``, columns and rows. Panels of it have as many columns as TMA stores at a time.
+    """A buffer for 64 x ``columns`` finished sums.
 
-    Lines read ``buffer``, its address, and ``row0`` and ``column0``, the position in the output of
-    the warpgroup's first sum; (m, n) is the position of the buffer's first one among these sums.
+    They are as many rows and columns of the output or, if ``swapped``, columns and rows. A panel of
+    it has as many columns as TMA stores at a time. Lines read ``buffer``, its address, and ``row0``
+    and ``column0``, the position in the output of the warpgroup's first sum; (m, n) is the position
+    of the buffer's first element among these sums.
     """
 
     finish: Finish
@@ -41,7 +42,7 @@ class StagingBuffer:
 
     @property
     def bytes(self) -> int:
-        """Bytes that it takes."""
+        """Bytes of the buffer."""
         return BLOCK * self.columns * self.element_bytes
 
     @property
@@ -51,7 +52,7 @@ class StagingBuffer:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the output in it."""
+        """Rows and columns of the output in the buffer."""
         return (self.columns, BLOCK) if self.swapped else (BLOCK, self.columns)
 
     @property
@@ -61,7 +62,7 @@ class StagingBuffer:
 
     @cached_property
     def _layout(self) -> Layout:
-        """Place in a buffer, in elements, of (row, column) of the output."""
+        """The place in the buffer, in elements, of (row, column) of the output."""
         rows, columns = self.shape
         bits = (self._panel * self.element_bytes // 16).bit_length() - 1
         base = (16 // self.element_bytes).bit_length() - 1
@@ -69,12 +70,12 @@ class StagingBuffer:
         return row_major(1, columns // self._panel) * panel
 
     def address(self, row: Index, column: Index) -> str:
-        """C text of the address of an element."""
+        """Return C text of the address of an element at (row, column) of the output."""
         return (index("buffer") + self._layout.index([row, column]) * self.element_bytes).text
 
     @cached_property
     def tensor_map(self) -> TensorMapSpec:
-        """A panel of a buffer, on its way to the output."""
+        """The map by which a panel of the buffer is stored to the output."""
         made, (rows, _) = self.finish.product, self.shape
         box = (self._panel, rows)
         if isinstance(made, ImplicitProduct):
@@ -84,14 +85,14 @@ class StagingBuffer:
 
     @cached_property
     def fetched_map(self) -> TensorMapSpec:
-        """The same panel of what is fetched."""
+        """The map by which a panel is fetched."""
         made, (rows, _) = self.finish.product, self.shape
         assert isinstance(made, Product) and self.fetched  # noqa: PT018
         axes, box = (made.column, made.row), (self._panel, rows)
         return matrix_map(made, self.fetched, axes, box, self._panel * self.element_bytes)
 
     def send(self, m: Index, n: Index) -> list[str]:
-        """Lines by which one thread stores it to the output."""
+        """Print how one thread stores the buffer to the output."""
         made = self.finish.product
         rank, matrix = matrix_of(made)
         images = images_of(made) if isinstance(made, ImplicitProduct) else None
@@ -104,7 +105,7 @@ class StagingBuffer:
         ]
 
     def receive(self, m: Index, n: Index, number: int) -> list[str]:
-        """Lines by which one thread fetches what lies beside the output into buffer ``number``."""
+        """Print how one thread fetches an operand's elements into buffer ``number``."""
         rank, matrix = matrix_of(self.finish.product, self.fetched)
         to = index("staging") + number * self.bytes
         return [
@@ -113,8 +114,10 @@ class StagingBuffer:
         ]
 
     def _panels(self, m: Index, n: Index, run: int = 0) -> Iterator[tuple[int, str]]:
-        """Of each panel, its place in the buffer and C text of that in the output, which has so
-        many columns in each image, if it has several."""
+        """Yield each panel's offset in the buffer, and C text of its place in the output.
+
+        If the output has several images, each has ``run`` columns.
+        """
         row, column = (n, m) if self.swapped else (m, n)
         rows, columns = self.shape
         for panel in range(columns // self._panel):
@@ -125,8 +128,10 @@ class StagingBuffer:
             yield panel * self._panel * rows * self.element_bytes, at
 
     def store_rows(self, row: Index, column: Index) -> list[str]:
-        """Lines by which all threads store its rows before ``end_row``; (row, column) is its first
-        element."""
+        """Print how all threads store the buffer's rows before ``end_row``.
+
+        (row, column) is its first element.
+        """
         rows, columns = self.shape
         width = self.finish.vector(16 // self.element_bytes)
         wide, kind = columns // width, C_TYPES[self.finish.output.dtype]

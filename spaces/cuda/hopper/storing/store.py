@@ -1,6 +1,7 @@
-"""The end of a Hopper tile: a warpgroup's sums are finished and written, some columns at a time.
+"""The end of a Hopper tile: sums are finished and written, a chunk of columns at a time.
 
-Directly, each thread the elements it holds; or through buffers in shared memory, which TMA stores.
+Either each thread stores the elements that it holds, or they go through staging buffers in shared
+memory, which TMA stores.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 from tilewright.spaces.workloads.contraction import Operand
 
 CHUNK = 64
-"""Most columns of a block that are finished at a time."""
+"""The most columns of a block that are finished at a time."""
 
 
 @dataclass(frozen=True)
 class TileStore:
-    """Stores ``blocks`` blocks of 64 x ``columns`` sums, see :class:`GroupSums`.
+    """The store of ``blocks`` blocks of 64 x ``columns`` sums, see :class:`GroupSums`.
 
-    Lines read ``thread`` and ``group``, the numbers in the warpgroup and of it, and the position
-    of the first sum in the output, ``row0`` and ``column0``. Staged, they also read ``staging``,
-    the address of the warpgroup's ``buffers`` buffers, and ``turn``, the one to use next. If
-    ``fetched`` is an operand, each chunk has a buffer, ``fetched`` is the address of a barrier and
-    ``fetched_phase`` its phase.
+    Lines read ``thread`` and ``group``, the numbers in the warpgroup and of it, and the position of
+    the first sum in the output, ``row0`` and ``column0``. If the output is staged, they also read
+    ``staging``, the address of the warpgroup's ``buffers`` buffers, and ``turn``, the one to use
+    next. If an operand is ``fetched``, each chunk has a buffer of its own, and in C ``fetched`` is
+    the address of a barrier and ``fetched_phase`` its phase.
     """
 
     finish: Finish
@@ -47,7 +48,7 @@ class TileStore:
 
     @property
     def is_staged(self) -> bool:
-        """Whether the output passes through shared memory."""
+        """True if the output passes through shared memory."""
         return self.buffers > 0
 
     @property
@@ -62,7 +63,7 @@ class TileStore:
 
     @property
     def tensor_maps(self) -> dict[str, TensorMapSpec]:
-        """What TMA stores and fetches, by the names of the kernel's parameters."""
+        """The maps of what TMA stores and fetches, by the names of the kernel's parameters."""
         maps = {"output_map": self._buffer.tensor_map} if self.is_staged else {}
         return maps | ({"fetched_map": self._buffer.fetched_map} if self.fetched else {})
 
@@ -77,13 +78,13 @@ class TileStore:
     # -- lines -------------------------------------------------------------------------------------
 
     def start_lines(self, barriers: str, groups: int) -> list[str]:
-        """Make the barriers at this address, one for each warpgroup."""
+        """Print how fetches' barriers are initialised, one for each of ``groups`` warpgroups."""
         if not self.fetched:
             return []
         return [f"for (int i = 0; i < {groups}; i++) tw::mbarrier_init({barriers} + 8 * i, 1);"]
 
     def fetch_lines(self) -> list[str]:
-        """Ask for what lies beside the tile, once TMA has read what the buffers had."""
+        """Print how a tile's fetches are issued, once TMA has read the buffers' old contents."""
         if not self.fetched:
             return []
         chunks = product(range(self.blocks), range(self.columns // self.chunk))
@@ -102,7 +103,7 @@ class TileStore:
         ]
 
     def lines(self) -> list[str]:
-        """Finish and write all blocks, a chunk at a time."""
+        """Print how all blocks are finished and written, a chunk at a time."""
         arrived = ["tw::mbarrier_wait(fetched, fetched_phase);", "fetched_phase ^= 1;"]
 
         def body(indices: tuple[Index, ...]) -> list[str]:
@@ -120,7 +121,7 @@ class TileStore:
         return [*(arrived if self.fetched else []), *chunks]
 
     def last_lines(self) -> list[str]:
-        """Before a block ends: shared memory must stay until TMA has read it."""
+        """Print how a block waits, before it ends, until TMA has read its shared memory."""
         return ["if (thread == 0) tw::tma_wait_read<0>();"] if self.is_staged else []
 
     # -- directly ----------------------------------------------------------------------------------
@@ -161,7 +162,8 @@ class TileStore:
         ]
 
     def _commit(self, send: list[str]) -> list[str]:
-        """One thread sends a buffer; each turn is a group, even if nothing is sent."""
+        """Print how one thread sends a buffer; even if it sends nothing, it commits a bulk
+        group."""
         return [
             "if (thread == 0) {",
             *(f"  {line}" for line in send),
@@ -170,7 +172,7 @@ class TileStore:
         ]
 
     def _leave(self, m: Index, n: Index) -> list[str]:
-        """By TMA where all rows of the buffer are the segment's, and else row by row."""
+        """Print how a buffer leaves: by TMA if all its rows are of the segment, else row by row."""
         rows, _ = self._buffer.shape
         row = index("row0") + (n if self.swapped else m)
         column = index("column0") + (m if self.swapped else n)

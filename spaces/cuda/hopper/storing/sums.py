@@ -1,7 +1,7 @@
-"""The sums of a warpgroup as wgmma leaves them: where pairs of neighbours are, and their finish.
+"""The sums of a warpgroup as wgmma leaves them in registers, and how they are finished.
 
 A warpgroup holds blocks of 64 x ``columns`` sums (PTX ISA, "Register Fragments for wgmma"):
-``sums[block][register]`` in each thread. Computed transposed, a block's columns are rows of the
+``sums[block][register]`` in each thread. If operands are swapped, a block's columns are rows of the
 output.
 """
 
@@ -18,10 +18,11 @@ from tilewright.spaces.cuda.hopper_pairs.product import twin_of
 
 @dataclass(frozen=True)
 class GroupSums:
-    """Blocks of 64 x ``columns`` sums; of two products, as many sums of the other one follow in
-    each block. They are finished with what was ``fetched``, if something is.
+    """Blocks of 64 x ``columns`` sums of a warpgroup.
 
-    Lines read ``row0`` and ``column0``, the position of the first sum in the output.
+    For a pair of products, as many sums of the other product follow in each block. They are
+    finished together with an operand that was ``fetched``, if there is one. Lines read ``row0`` and
+    ``column0``, the position of the first sum in the output.
     """
 
     finish: Finish
@@ -30,16 +31,19 @@ class GroupSums:
     fetched: bool
 
     def pair(self, m: Index, n: Index) -> list[str]:
-        """The sums at (m, n) and (m, n + 1) of the warpgroup's blocks; n is even."""
+        """Return the sums at (m, n) and (m, n + 1) of the warpgroup's blocks, in C; n is even."""
         place = n // 8 * 4 + m // 8 % 2 * 2
         return [f"sums[{(m // BLOCK).text}][{(place + e).text}]" for e in range(2)]
 
     def others(self, m: Index, n: Index) -> list[str]:
-        """The sums of the twin at the same places, in the second half of a pair's columns."""
+        """Return the other product's sums at the same places, if there is a pair of products.
+
+        They lie in the second half of a block's columns.
+        """
         return self.pair(m, n + self.columns) if twin_of(self.finish.product) else []
 
     def finished(self, m: Index, n: Index, place: int) -> list[str]:
-        """Assign ``value[place]`` and the next: the finished elements at (m, n) and (m, n + 1)."""
+        """Print ``value[place]`` and the next: the finished elements at (m, n) and (m, n + 1)."""
         sums = self.pair(m, n)
         results = [f"value[{place + e}]" for e in range(2)]
         beside = [f"beside[{place + e}]" for e in range(2)] if self.fetched else []
@@ -59,5 +63,8 @@ class GroupSums:
 
 
 def pairs_of_warp(columns: int) -> TaskMapping:
-    """Lane to the pairs of neighbours it holds of 16 x ``columns`` sums, in order of registers."""
+    """Return the mapping from a lane to its pairs of neighbours in 16 x ``columns`` sums.
+
+    Pairs come in the order of registers.
+    """
     return repeat(1, columns // 8) * repeat(2, 1) * spatial(8, 4)
