@@ -19,7 +19,6 @@ whole_numbers.py wide.py windows
 EXEMPT = (
     "spaces/cpu/abi.py",
     "spaces/cpu/blocked",
-    "spaces/cpu/chained",
     "spaces/cpu/compiler.py",
     "spaces/cpu/isa.py",
     "spaces/cpu/kept",

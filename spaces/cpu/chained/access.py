@@ -1,4 +1,4 @@
-"""Where the arrays of a chained kernel have what a row, or a vector of keys or columns, reads."""
+"""The C of reads and stores in a chained kernel: by row, along keys or columns, and by product."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 MOST_STEP = 1 << 24
-"""Elements of a table from one lane to the next that 32 bits hold for all lanes."""
+"""The most elements of a table from one lane to the next that 32-bit offsets hold for all lanes."""
 
 
 V = TypeVar("V", bound=RowsAndKeys)
@@ -28,14 +28,15 @@ V = TypeVar("V", bound=RowsAndKeys)
 
 @dataclass(frozen=True)
 class Access(Generic[V]):
-    """``buffers`` is the C variable of each array, ``names`` of each part of batch and rows."""
+    """The reads and stores of a kernel: ``buffers`` maps each array to its C variable, ``names``
+    each part of the batch and the rows whose index is known."""
 
     chained: V
     buffers: Mapping[str, str]
     names: Mapping[str, str]
 
     def text(self, index: Index) -> str:
-        """C text of an index of the parts."""
+        """Return the C text of an index of the parts."""
         return in_c(index, self.names, self._loaded)
 
     def _loaded(self, entry: Entry) -> Index:
@@ -44,11 +45,12 @@ class Access(Generic[V]):
         return variable(found, entry.below)
 
     def knowing(self, names: Mapping[str, str]) -> Access[V]:
-        """Return the same with further variables."""
+        """Return the same access with further variables."""
         return replace(self, names={**self.names, **names})
 
     def of_row(self, node: Expression) -> str | None:
-        """What is the same along a row, in all lanes."""
+        """Return a vector with, in all lanes, a value that is the same for a whole row; None if the
+        value differs within a row or its index is not known."""
         chained = self.chained
         if isinstance(node, Integer):
             return self._integer_of_row(node.node)
@@ -66,14 +68,18 @@ class Access(Generic[V]):
         return f"tw_splat_{self._dtype(node)}({place})"
 
     def _integer_of_row(self, node: Expression) -> str | None:
-        """An entry of a table that is the same along a row, as integers in all lanes."""
+        """Return a table's entry that is the same for a whole row, as integers in all lanes; None
+        if the node is no such read."""
         if not isinstance(node, Read) or self.of_row(node) is None:
             return None
         return f"tw_wide(*({self.start(node)}))" if self._dtype(node) in TABLE_TYPES else None
 
     def along(self, node: Expression, part: Part, first: str, bounded: bool) -> str | None:
-        """A vector along ``part`` from ``first`` on, a C variable. If ``bounded``, some of its
-        lanes may be past the end of the part: they hold anything."""
+        """Return a vector of a value along ``part`` from the C variable ``first`` on; None if the
+        value does not vary along it.
+
+        If ``bounded``, some lanes may be past the end of the part: they hold arbitrary elements.
+        """
         chained = self.chained
         if isinstance(node, Integer):
             return self._integers_along(node.node, part, first, bounded)
@@ -104,7 +110,8 @@ class Access(Generic[V]):
     def _integers_along(
         self, node: Expression, part: Part, first: str, bounded: bool
     ) -> str | None:
-        """A vector of entries of a table along ``part``, as integers."""
+        """Return a vector of a table's entries along ``part``, as integers; None if the node is no
+        such read."""
         if not isinstance(node, Read) or self.along(node, part, first, bounded) is None:
             return None
         is_table = self._dtype(node) in TABLE_TYPES
@@ -113,7 +120,8 @@ class Access(Generic[V]):
     def _gathered(
         self, read: Read, part: Part, first: str, bounded: bool, vector: str = "vf"
     ) -> str:
-        """A ``vector`` whose lanes each find their own element."""
+        """Return the C text of a vector of type ``vector`` that loads each lane's element by
+        itself."""
         at = self.knowing({part.name: "own"})
         last = f"tw_least({first} + l, {part.extent - 1}L)" if bounded else f"{first} + l"
         dtype, place = self._dtype(read), at.text(self._place(read))
@@ -123,27 +131,28 @@ class Access(Generic[V]):
         return f"({{ {vector} x; {loop} x; }})"
 
     def start(self, read: Read, *without: Part) -> str:
-        """The address of what a row reads, at the first point of the parts ``without``."""
+        """Return the address of a row's element at the first point of the parts ``without``."""
         return f"{self.buffers[read.name]} + {self._offset(self._place(read), without)}"
 
     def of_batch(self, read: Read) -> str:
-        """The address of the matrix that a product reads: no row and no key makes a difference."""
+        """Return the address of the matrix that a product reads: that at the first row and key."""
         place, kept = self._place(read), {part.name for part in self.chained.batch}
         return f"{self.buffers[read.name]} + {self.text(place.without(place.names - kept))}"
 
     def at_key(self, variable: str) -> Access[V]:
-        """What the key of a C variable has, no row known."""
+        """Return the access to what one key has, whose number is a C variable; no row is known."""
         batch = {part.name: self.names[part.name] for part in self.chained.batch}
         return replace(self, names={**batch, self.chained.key.name: variable})
 
     def row_bounds(self, low: str, high: str) -> list[str]:
-        """The lines that set two variables to the keys that a row sees: the first one, and one more
-        than the last."""
+        """Return the lines that set two variables to a row's range of visible keys: the first one,
+        and the one after the last."""
         return key_bounds(self.chained, self.chained.bounds, low, high, self.text)
 
     def block_bounds(self, low: str, high: str) -> list[str]:
-        """The lines that declare two variables for the keys that any of ``rows`` rows from
-        ``first_row`` on sees, as far as intervals tell."""
+        """Return the lines that declare two variables for the range of keys that any row of a block
+        may see, as far as intervals of indices tell. The block has ``rows`` rows from ``first_row``
+        on."""
         chained = self.chained
         rows = {part.name: self.names[part.name] for part in chained.rows}
         found = (extreme(index, rows, most=True) for index in chained.bounds)
@@ -155,8 +164,9 @@ class Access(Generic[V]):
         return [*lines, *key_bounds(chained, known, low, high, access.text)]
 
     def store(self, output: ChainedOutput, value: str, column: str, width: Part) -> str:
-        """The line that stores a vector of an output along ``width``, from the C variable
-        ``column`` on, or the one value of a row, which may be a place."""
+        """Return the line that stores a value of an output: a vector along ``width``, at the column
+        in the C variable ``column``, or the one value that a row has, which may be the index of a
+        key."""
         dtype = output.array.dtype
         where = f"{self.buffers[output.array.name]} + {self._offset(output.offset, (width,))}"
         if output.array.element.is_integer:
@@ -179,8 +189,8 @@ class Access(Generic[V]):
 
 
 def copied_row(access: Access[V], value: Expression, part: Part, to: str, lanes: int) -> list[str]:
-    """The lines that compute ``value`` for all points of ``part`` and store them from ``to`` on,
-    whole vectors; ``access`` knows where the row is."""
+    """Return the lines that compute ``value`` for all points of ``part`` and store them at ``to``
+    in whole vectors; ``access`` knows the row."""
     lines: list[str] = []
     row = VectorScope("g", access.of_row, lines, magnitudes=magnitudes(access.chained.program))
     body: list[str] = []

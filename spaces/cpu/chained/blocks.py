@@ -1,9 +1,10 @@
-"""The sizes of a chained kernel, and what a worker keeps of them in its scratch memory.
+"""The sizes of a chained kernel, and the parts of a worker's scratch memory.
 
-A block of rows meets one tile of keys after the other. Scores of a tile, from ``score_rows`` times
-``score_vectors`` register tiles, become weights in place; sums gather ``value_rows`` times
-``value_vectors`` at a time. Rows of both are a line of the cache more than a power of two apart, or
-all of them would compete for the same sets.
+A block of rows meets one tile of keys after the other. Register tiles of ``score_rows`` by
+``score_vectors`` compute the scores of a tile, which become weights in place; register tiles of
+``value_rows`` by ``value_vectors`` add the weighted rows of matrices to the sums. Rows of scores
+and of sums are padded by a cache line: a stride of a power of two would map them all to the same
+cache sets.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from tilewright.spaces.derivation.chained.view import Chained
 
 PANELS, DOTS, STEPS = "panels", "dots", "steps"
 DEPTH_STEP = 512
-"""Terms of scores that are packed at a time where a tile of keys is packed in ``STEPS``."""
+"""Terms of scores that are packed at a time if a tile of keys is packed in ``STEPS``."""
 IN_PLACE, COPIED = "in_place", "copied"
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sizes in elements. Those of a schedule may be arrays, one entry a schedule: ``dots`` says
-    that keys are read in place, lanes along the depth, ``stepped`` that a tile of keys is packed
-    when it is met, a step of its depth at a time, and ``copied`` that the rows that matrices
-    have for a tile of keys are copied first."""
+    """The sizes of a schedule in elements, or of many, with one entry of an array for each.
+
+    ``dots`` tells that keys are read in place with lanes along the depth; ``stepped`` that a tile
+    of keys is packed when a block meets it, one step of its depth at a time; ``copied`` that rows
+    of the matrices for a tile of keys are copied first.
+    """
 
     chained: Chained
     lanes: int
@@ -44,7 +47,7 @@ class Blocks:
 
     @classmethod
     def of(cls, chained: Chained, lanes: int, values: Mapping[str, Any]) -> Blocks:
-        """Those of a schedule's decisions, or of columns of many."""
+        """Return the sizes under a schedule's decisions, or under columns of many."""
         names = ("rows", "keys", "score_rows", "score_vectors", "value_rows", "value_vectors")
         sizes = {name: values[name] for name in names}
         forms = {"dots": values["key_layout"] == DOTS, "stepped": values["key_layout"] == STEPS}
@@ -52,62 +55,62 @@ class Blocks:
 
     @property
     def depth(self) -> int:
-        """Terms of each score."""
+        """The number of terms of each score."""
         return self.chained.depth.extent
 
     @property
     def width(self) -> int:
-        """Columns of each matrix of sums."""
+        """The number of columns of each matrix of sums."""
         return self.chained.width.extent
 
     @property
     def panel(self) -> Any:
-        """Keys of a tile of scores, and of a packed panel of keys."""
+        """The number of keys of a register tile of scores, and of a packed panel of keys."""
         return self.score_vectors * (self.lanes - self.dots * (self.lanes - 1))
 
     @property
     def panels(self) -> Any:
-        """Packed panels of all keys."""
+        """The number of packed panels that hold all keys."""
         return ceil_div(self.chained.key.extent, self.panel)
 
     @property
     def whole_depth(self) -> int:
-        """The depth in whole vectors."""
+        """The depth, rounded up to whole vectors."""
         return round_up(self.depth, self.lanes)
 
     @property
     def passing_depth(self) -> Any:
-        """Terms that a block's rows have with one tile of keys at a time."""
+        """The terms of a block's rows that are read for one tile of keys at a time."""
         return self.depth - self.stepped * (self.depth - DEPTH_STEP)
 
     @property
     def packed(self) -> Any:
-        """Elements of keys that are packed at a time."""
+        """The elements of keys that are packed at a time."""
         every = self.panels * self.panel * self.whole_depth * (1 - self.dots)
         return every + self.stepped * (self.keys * DEPTH_STEP + LINE - every)
 
     @property
     def columns(self) -> Any:
-        """Columns of a tile of sums."""
+        """The number of columns of a register tile of sums."""
         return self.value_vectors * self.lanes
 
     @property
     def left_stride(self) -> int:
-        """From a row of the left operand to the next."""
+        """Elements from one row of the left operand to the next."""
         return self.whole_depth + LINE
 
     @property
     def score_stride(self) -> Any:
-        """From a row of scores or weights to the next."""
+        """Elements from one row of scores or weights to the next."""
         return self.keys + LINE
 
     @property
     def sum_stride(self) -> int:
-        """From a row of sums, or a copied row of a matrix, to the next."""
+        """Elements from one row of sums, or of a copied matrix, to the next."""
         return round_up(self.width, self.lanes) + LINE
 
     def parts(self) -> Iterator[tuple[str, Any]]:
-        """The name and size of each part of the scratch memory."""
+        """Yield the name and the size in floats of each part of a worker's scratch memory."""
         chained = self.chained
         computed = chained.in_place(chained.right) is None
         yield "packed", self.packed
@@ -122,8 +125,8 @@ class Blocks:
 
 
 def multiples(extent: int, first: tuple[int, ...], most: int, unit: int = 1) -> tuple[int, ...]:
-    """The numbers ``first`` times powers of two, in units, up to the first that holds ``extent``,
-    or ``most``."""
+    """Return the numbers ``first`` times powers of two, in units: for each, up to the least that
+    holds ``extent``, and none above ``most``."""
     found: set[int] = set()
     for number in first:
         while number * unit <= most:

@@ -1,8 +1,9 @@
-"""The C of the chain of one row over one tile of keys: scores become weights, states become new.
+"""The C of one row's chain over one tile of keys: scores become weights, and states are updated.
 
-Reductions that read states of others come after them, in a loop over the tile of their own. What
-rows of :mod:`spaces.cpu.rows` do for lanes is done here for tiles: old states are corrected to the
-new results, and what the tile adds is computed of those.
+A reduction that reads states of others gets a loop over the tile of its own, after theirs. Old
+states are corrected to the new results, as :mod:`spaces.cpu.rows` does it for single lanes, and
+what the tile adds is computed with the new results. For softmax this is the online algorithm
+(Milakov and Gimelshein, 2018; https://arxiv.org/abs/1805.02867), with corrections that are derived.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from tilewright.spaces.language.tree import Binary, Call, Expression, Read
 SCORE = "score"
 NAN = '__builtin_nanf("")'
 HIDDEN = "-0.0f"
-"""The weight of a key that a row does not see; no other weight of a tile in which there are such is
-this zero."""
+"""The weight of a key that is hidden from a row. In a tile with hidden keys, no other weight is a
+negative zero."""
 
 
 def weight_tiles(chained: Chained) -> Mapping[Expression, str]:
-    """The C variable of the tile that each weight is kept in: the scores' own, or a further one
-    where scores are read once more."""
+    """Map each weight to the C variable of the tile that holds it: the scores' own tile, or a
+    further one if the scores are read again later."""
     levels = Levels(chained)
     others = [weight for weight in levels.weights if weight != levels.in_place]
     own = {} if levels.in_place is None else {levels.in_place: SCORE}
@@ -48,9 +49,12 @@ def weight_tiles(chained: Chained) -> Mapping[Expression, str]:
 
 @dataclass
 class RowChain:
-    """Writes the chain of a row. ``row_leaf`` gives the C text of what differs from row to row, and
-    ``key_leaf`` that of what differs from key to key, for one of the ``unroll`` vectors in flight;
-    it is told whether some of the vector's keys may not exist."""
+    """Writes the chain of a row.
+
+    ``row_leaf`` gives the C text of values that differ from row to row. ``key_leaf`` gives that of
+    values that differ from key to key, for one of the ``unroll`` vectors in flight; its second
+    argument tells whether some keys of the vector may not exist.
+    """
 
     chained: Chained
     unroll: int
@@ -62,7 +66,7 @@ class RowChain:
 
     @property
     def width(self) -> int:
-        """Keys in flight."""
+        """The number of keys in flight."""
         return self.unroll * self.lanes
 
     @cached_property
@@ -71,7 +75,7 @@ class RowChain:
 
     @cached_property
     def _maxima(self) -> Mapping[Read, Expression]:
-        """What each maximum is one of, by the read of it."""
+        """The element that each maximum is taken of, by the read of the maximum."""
         found = {r.name: r.element for r in self.chained.scalars if r.reducer == "max"}
         bodies = [*(r.element for r in self.chained.scalars), *self._levels.weights]
         reads = (read for body in bodies for read in body.reads)
@@ -80,7 +84,8 @@ class RowChain:
     # -- a tile ------------------------------------------------------------------------------
 
     def write(self, masked: bool) -> list[str]:
-        """The lines for a tile: of a row that sees all its keys, or only some if ``masked``."""
+        """Return the lines for one tile of a row that sees all its keys, or only some if
+        ``masked``."""
         self.lines, self.factors = [], {}
         known = magnitudes(self.chained.program)
         row = VectorScope("g", self.row_leaf, self.lines, magnitudes=known)
@@ -140,7 +145,7 @@ class RowChain:
         return leaf
 
     def _inside(self, u: int, scope: Scope) -> str:
-        """The mask of the keys of a vector that count."""
+        """Write the mask of the keys of a vector that count, and return its variable."""
         body = scope.lines
         body.append(f"const vi k{u} = tw_ramp(j{u});")
         tests = [f"(k{u} >= (int)low[r])", f"(k{u} < (int)high[r])"]
@@ -152,7 +157,7 @@ class RowChain:
         return f"inside{u}"
 
     def _stores(self, u: int, level: int, scope: Scope, inside: str | None) -> list[str]:
-        """Weights, and what is kept for later loops."""
+        """Return the lines that store weights, and the value that later loops read again."""
         lines = []
         tiles = weight_tiles(self.chained)
         for weight in self._levels.weights:
@@ -185,7 +190,7 @@ class RowChain:
             self.lines.append(f"state{k}[r] = t{k}[0];")
 
     def _scale(self, old: Scope, new: Scope) -> None:
-        """The sums, corrected where results moved."""
+        """Write the lines that multiply the sums by their corrections if results moved."""
         scaled: dict[Scaling, list[int]] = {}
         for number, weighing in enumerate(self.chained.weighings):
             if isinstance(weighing.reduction.correction, Scaling):
@@ -201,7 +206,8 @@ class RowChain:
             self.lines.append(f"if ({factor}[0] != 1.0f) for (long e = 0; {end}) {{ {body} }}")
 
     def _factor(self, correction: Scaling, old: Scope, new: Scope) -> str:
-        """The C variable of a correction's factor; 1, and not computed, where no state moved."""
+        """Return the C variable of a correction's factor; it is 1, without computing it, if no
+        state moved."""
         if correction not in self.factors:
             name = self.factors[correction] = f"f{len(self.factors)}"
             states = states_of(correction.exponent, new)
@@ -217,14 +223,17 @@ class RowChain:
 
 @dataclass
 class _KeyScope(VectorScope):
-    """A vector of keys. A power of what has been seen of the row is one of two: that takes fewer
-    steps, and what it adds to the error grows with the exponent. It is a decay where the exponent
-    is a distance from one of ``maxima``, each with what it is the maximum of."""
+    """A scope of one vector of keys, with cheaper exponentials.
+
+    An exponential of states is computed as a power of two: that takes fewer steps, and the error
+    that it adds grows with the exponent. If its exponent is the distance from a maximum, it is
+    never positive and is a decay; ``maxima`` maps each maximum to the element that it is taken of.
+    """
 
     maxima: Mapping[Read, Expression] = field(default_factory=dict)
 
     def value(self, node: Expression) -> str:
-        """As others are, but for such powers."""
+        """Return the C text of a node, with the cheaper forms of such exponentials."""
         match node:
             case Call("exp", (Binary("-", value, Read() as top),)) if value == self.maxima.get(top):
                 return f"tw_decay({self.text(node.arguments[0])})"
@@ -237,8 +246,10 @@ class _KeyScope(VectorScope):
 
 
 def _added(k: int, u: int, reducer: str, value: str) -> list[str]:
-    """The lines that reduce a further value to part ``u`` of state ``k``. NaN is remembered apart
-    from extremes: that is faster than an extreme that passes it on."""
+    """Return the lines that reduce a further value to part ``u`` of state ``k``.
+
+    NaN is noted apart from a maximum or minimum: that is faster than instructions that pass it on.
+    """
     part = f"a{k}_{u}"
     if reducer not in BARE:
         return [f"{part} = {joined_operand(reducer, part, value)};"]
@@ -247,13 +258,14 @@ def _added(k: int, u: int, reducer: str, value: str) -> list[str]:
 
 
 def _noticed(k: int, unroll: int) -> list[str]:
-    """The lines that remember NaN among as many vectors of state ``k``, two at a time."""
+    """Return the lines that note NaN among ``unroll`` vectors of state ``k``, two vectors at a
+    time."""
     pairs = ((u, min(u + 1, unroll - 1)) for u in range(0, unroll, 2))
     return [f"nan{k} |= tw_unordered(m{k}_{u}, m{k}_{v});" for u, v in pairs]
 
 
 def _across(k: int, reducer: str, parts: Sequence[str]) -> str:
-    """All parts and lanes of state ``k`` as one number."""
+    """Return all parts and lanes of state ``k``, reduced to one number."""
     if reducer not in BARE:
         return f"tw_across_{reducer}({combined(parts, partial(joined_operand, reducer))})"
     bare = BARE[reducer]
@@ -262,8 +274,8 @@ def _across(k: int, reducer: str, parts: Sequence[str]) -> str:
 
 
 def begun_states(chained: Chained, letter: str) -> Leaf:
-    """The states in the C variables of ``letter`` and their numbers, as they are until the row has
-    ended."""
+    """Return the leaf of states in the C variables ``letter`` plus their numbers, with the values
+    that they have until the row has ended: infinite extremes count as finite."""
     known = {r.name: (f"{letter}{k}", r.reducer) for k, r in enumerate(chained.scalars)}
 
     def leaf(node: Expression) -> str | None:
@@ -278,8 +290,8 @@ def begun_states(chained: Chained, letter: str) -> Leaf:
 def corrected(
     r: ChainReduction, state: str, factor: Callable[[Scaling], str], old: Scope, new: Scope
 ) -> str:
-    """C text of a state that was reduced under ``old`` states as it would be under ``new`` ones,
-    by the ``factor`` of its correction or by adding."""
+    """Return the C text of a state that was reduced under ``old`` states, corrected to ``new``
+    ones: multiplied by the ``factor`` of its correction, or with the terms of its series added."""
     match r.correction:
         case Scaling():
             return f"({state} * {factor(r.correction)})"

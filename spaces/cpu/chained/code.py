@@ -1,14 +1,14 @@
-"""The C of a chained kernel: blocks of rows, each past its tiles of keys, and then the outputs.
+"""The C of a chained kernel: each block of rows meets its tiles of keys, then writes its outputs.
 
-Workers share the blocks of all products. One that begins another product packs its keys, a panel
-for each tile of scores. As task mappings:
+Workers share the blocks of all products. A worker that begins another product packs its keys, one
+panel for each register tile of scores. As task mappings:
 
     spatial(workers) * repeat(blocks of a worker)      and for each tile of keys
     repeat(panels, score tiles)                        scores
     repeat(rows)                                       the chain: scores to weights, sums corrected
     repeat(value tiles)                                weights times matrices, into the sums
 
-Where keys are split, blocks meet a part of them each, and workers merge the parts row by row.
+If keys are split, each block meets one part of them, and workers merge the parts row by row.
 """
 
 from __future__ import annotations
@@ -43,9 +43,12 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class ChainedCode:
-    """The kernel called ``entry``. ``operands`` are its arguments in order, ``unroll`` vectors of
-    keys are in flight along a row, and all keys are in ``splits`` parts. Calls give the extent of
-    an open axis, which has ``products_each`` products at each of its points."""
+    """The kernel called ``entry``.
+
+    ``operands`` are its arguments in order, ``unroll`` vectors of keys are in flight along a row,
+    and keys are split into ``splits`` parts. If ``products_each`` is given, calls pass the extent
+    of an open axis, with so many products at each of its points.
+    """
 
     chained: Chained
     operands: Sequence[Array]
@@ -58,7 +61,7 @@ class ChainedCode:
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         functions = [*self._keys.functions, *(f for v in self._values for f in v.functions)]
         passes, merge = {self._worker: self.workers}, []
         if self.splits > 1:
@@ -68,7 +71,7 @@ class ChainedCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory of all workers, and rows of parts of the keys."""
+        """Bytes of the scratch memory of all workers, and of the kept parts if keys are split."""
         return 4 * (self.workers * self._scratch + (self.splits > 1) * self._merging.floats)
 
     @property
@@ -85,7 +88,7 @@ class ChainedCode:
 
     @property
     def _scratch(self) -> int:
-        """Floats of a worker's scratch memory: a whole number of cache lines."""
+        """Floats of a worker's scratch memory, a whole number of cache lines."""
         sizes = (size for _, size in self._parts)
         return sum(round_up(size, LINE) for size in sizes) + LINE
 
@@ -108,7 +111,7 @@ class ChainedCode:
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
-        """C variables of the parts that say which row it is."""
+        """The C variables of the parts that number the batch and the rows."""
         chained = self.chained
         return {part.name: f"p{i}" for i, part in enumerate((*chained.batch, *chained.rows))}
 
@@ -136,9 +139,11 @@ class ChainedCode:
         return self._function(self._worker, self.splits * per_batch, first, body)
 
     def _meetings(self) -> list[str]:
-        """All that is done of a block and its keys. Weights of hidden keys are zero, and what these
-        are multiplied by is finite nearly always: where a sum is not, all is done again, and hidden
-        keys are passed over."""
+        """Write all work on a block: its rows begin, and meet all their tiles of keys.
+
+        Weights of hidden keys are zero, and what they are multiplied by is nearly always finite. If
+        a sum turns out not to be, all is computed again, and hidden keys are skipped.
+        """
         lines = [*self._begin_rows(), *self._block_span(), *self._key_tiles()]
         if not self._hides:
             return lines
@@ -158,12 +163,12 @@ class ChainedCode:
 
     @property
     def _hides(self) -> bool:
-        """Whether rows of a block may see other keys of a tile than others do."""
+        """True if a row of a block may see other keys of a tile than other rows do."""
         chained = self.chained
         return bool(chained.weighings) and bool(chained.bounds or chained.conditions)
 
     def _item(self, per_batch: int) -> list[str]:
-        """The product of a block, and the part of its keys."""
+        """Declare the product of a block and, if keys are split, its part of the keys."""
         if self.splits == 1:
             return [f"const long batch = t / {per_batch};"]
         whole = f"t / {per_batch} / {self.splits}"
@@ -172,7 +177,8 @@ class ChainedCode:
     def _function(
         self, name: str, items_each: int, first: Sequence[str], body: Sequence[str]
     ) -> list[str]:
-        """The C function in which each worker does its share of the items, so many of a product."""
+        """Return the C function in which each worker does its share of the items; each product has
+        ``items_each`` of them."""
         head, begin, end = self._share(items_each)
         return [
             f"static void {name}(void *context, int worker) {{",
@@ -185,7 +191,7 @@ class ChainedCode:
         ]
 
     def _share(self, items_each: int) -> tuple[list[str], str, str]:
-        """Lines before a worker's share of the items, its first item, and its end."""
+        """Return the lines before a worker's share of the items, its first item, and its end."""
         if self.products_each is None:
             items = self.chained.batches * items_each
             share = ceil_div(items, self.workers)
@@ -194,7 +200,8 @@ class ChainedCode:
         return open_share(given, self.workers), "begin", "end"
 
     def _merge(self) -> list[str]:
-        """What workers do once all parts have been met: they merge and finish rows."""
+        """Return the C function in which workers merge and finish rows once all parts have been
+        met."""
         count = self.chained.row_count
         body = [
             f"const long batch = t / {count}, first_row = t % {count}, rows = 1;",
@@ -226,13 +233,14 @@ class ChainedCode:
         ]
 
     def _rows(self, body: Sequence[str], end: str = "rows") -> list[str]:
-        """A loop over rows of a block, with the parts of each."""
+        """Write a loop over rows of a block, with the index of each part."""
         parts = split("(first_row + r)", self.chained.rows, self._names)
         inner = [f"  {line}" for line in (*parts, *body)]
         return [f"for (long r = 0; r < {end}; r++) {{", *inner, "}"]
 
     def _begin_rows(self) -> list[str]:
-        """States of nothing, the left operand's rows, and the keys that rows see."""
+        """Begin all rows: identities as states, copies of the left operand's rows, and visible
+        keys."""
         b, chained = self.blocks, self.chained
         to = f"left + r * {b.left_stride}"
         inner = copied_row(self._access, chained.scaled_left, chained.depth, to, b.lanes)
@@ -247,7 +255,7 @@ class ChainedCode:
         return lines
 
     def _block_span(self) -> list[str]:
-        """The keys that any row of the block sees, as far as intervals tell."""
+        """Declare the range of keys that any row of the block may see, as far as intervals tell."""
         lines = self._access.block_bounds("first_key", "last_key")
         if self.splits > 1:
             start, end = self._part()
@@ -256,7 +264,8 @@ class ChainedCode:
         return lines
 
     def _part(self) -> tuple[str, str]:
-        """The keys of a block's part: all, if these are not split."""
+        """Return the first key and the end of a block's part: of all keys if these are not
+        split."""
         extent, b = self.chained.key.extent, self.blocks
         if self.splits == 1:
             return "0", f"{extent}"

@@ -1,4 +1,4 @@
-"""The C of what is done with the sums and states of a row once all its keys have passed."""
+"""The C that computes a row's outputs from its sums and states once all keys have passed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from tilewright.spaces.language.tree import Expression, Read
 
 
 def outputs_of_row(chained: Chained, access: Access[Chained], lanes: int) -> list[str]:
-    """The lines that compute and store all outputs of row ``r``. A reduction over no key is what
-    its reducer begins with, whatever the program makes of that."""
+    """Return the lines that compute and store all outputs of row ``r``.
+
+    A reduction over no key gives its reducer's identity, without the map to its result.
+    """
     lines: list[str] = []
     known = magnitudes(chained.program)
     around = VectorScope("g", access.of_row, lines, magnitudes=known)

@@ -1,10 +1,11 @@
-"""The C of scores: keys packed once for each product, or read in place, and tiles of dot products.
+"""The C of scores: keys are packed once a product, or read in place, and multiplied in tiles.
 
-Packed keys are panels as wide as a tile of scores, lanes along the keys. What is no array with
-steps, such as entries of pages, elements that are scaled, or an expression of several, is computed
-a panel at a time before it is packed. Keys of many terms may be packed a tile at a time, in steps
-of their depth that stay in the caches until all rows of a block have met them. Where a block has
-few rows, packing costs as much as the scores: lanes then run along the depth of keys in place.
+Packed keys are panels as wide as a register tile of scores, with lanes along the keys. Keys that
+are no array with steps (entries of pages, scaled elements, an expression of several arrays) are
+computed one panel at a time before they are packed. Keys of many terms may be packed one tile at a
+time, in steps of their depth that stay in the caches until all rows of a block have met them. If a
+block has few rows, packing costs as much as the scores themselves: then lanes run along the depth
+of keys in place.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tilewright.spaces.language.tree import Read
 
 @dataclass(frozen=True)
 class Keys:
-    """The right operand of scores. ``entry`` begins the names of all functions."""
+    """The right operand of the scores; ``entry`` begins the names of all functions."""
 
     access: Access[Chained]
     blocks: Blocks
@@ -33,13 +34,14 @@ class Keys:
 
     @property
     def functions(self) -> list[str]:
-        """What the lines below call."""
+        """The C text of the functions that the other lines call."""
         tiles = self._dot_tiles if self.blocks.dots else [self._tile]
         lines = [line for tile in tiles for line in tile.source()]
         return lines if self.blocks.dots else [*lines, *self._block.function(f"{self.entry}_pack")]
 
     def of_product(self, start: str, end: str) -> list[str]:
-        """The lines that pack the keys of a product from ``start``, where a panel begins, on."""
+        """Return the lines that pack a product's keys ``start`` to ``end``; a panel begins at
+        ``start``."""
         if self.blocks.dots or self.blocks.stepped:
             return []
         b, read = self.blocks, self._read
@@ -64,7 +66,7 @@ class Keys:
         ]
 
     def scores(self) -> list[str]:
-        """The lines that compute the scores of a block and a tile of keys."""
+        """Return the lines that compute the scores of a block and a tile of keys."""
         b = self.blocks
         if b.stepped:
             return self._steps()
@@ -75,7 +77,8 @@ class Keys:
         return lines + self._loop(f"count / {b.panel} * {b.panel}", "count", 1, (*rest, whole)[0])
 
     def _steps(self) -> list[str]:
-        """A tile of keys is packed and multiplied, a step of its depth after the other."""
+        """Return the lines that pack and multiply a tile of keys, one step of its depth after the
+        other."""
         assert self._read
         chained, b = self.access.chained, self.blocks
         key, term = (chained.step(self._read, part) for part in (chained.key, chained.depth))
@@ -107,12 +110,12 @@ class Keys:
 
     @property
     def _read(self) -> Read | None:
-        """The array that the keys are; None if they are computed."""
+        """The array that holds the keys; None if they are computed."""
         return self.access.chained.in_place(self.access.chained.right)
 
     @cached_property
     def _block(self) -> RightBlock:
-        """All keys of a product, or a panel of those that are computed."""
+        """The packed block of all keys of a product, or of one panel if they are computed."""
         chained, b, read = self.access.chained, self.blocks, self._read
         if read is None:
             steps, dtype, panels = (1, b.left_stride), "float32", 1
@@ -144,7 +147,7 @@ class Keys:
 
     @cached_property
     def _dot_tiles(self) -> list[DotTile]:
-        """The tile of as many keys, and that of one."""
+        """The tile of a panel's keys, and that of a single key."""
         chained, b, read = self.access.chained, self.blocks, self._read
         assert read
         steps = (1, chained.step(read, chained.key))

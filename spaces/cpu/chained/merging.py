@@ -1,7 +1,7 @@
-"""The C of rows whose keys were split: what each part of the keys gave is kept, and merged.
+"""The C that merges rows whose keys were split into parts.
 
-States of parts are corrected to those of all keys, as states of tiles are to new ones, and reduced;
-sums are corrected and added. The order of parts makes no difference beyond rounding.
+States of each part are corrected to those of all keys, as states of a tile are to new ones, and
+reduced; sums are corrected and added. The order of the parts makes no difference beyond rounding.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ from tilewright.spaces.language.magnitude import magnitudes
 
 @dataclass(frozen=True)
 class Merging:
-    """A row of a part has its states, whether it has seen a key, and its sums, one after the other;
-    rows of all products of the first part come first. ``row_leaf`` gives what differs from row to
-    row."""
+    """Keeps and merges the parts of rows.
+
+    A row of a part has its states, a flag that tells whether it has seen a key, indices of keys
+    that were found, and its sums, in this order. Rows of all products of the first part come first.
+    ``row_leaf`` gives the C text of values that differ from row to row.
+    """
 
     chained: Chained
     blocks: Blocks
@@ -36,7 +39,7 @@ class Merging:
 
     @property
     def floats(self) -> int:
-        """Of all rows of all parts."""
+        """Floats of all rows of all parts."""
         return self.splits * self._rows * self._stride
 
     @property
@@ -45,7 +48,7 @@ class Merging:
 
     @property
     def _head(self) -> int:
-        """States, whether a key was seen, and places."""
+        """Floats before the sums: states, the flag, and indices of keys, in whole cache lines."""
         return round_up(2 * len(self.chained.scalars) + 1, LINE)
 
     @property
@@ -53,7 +56,7 @@ class Merging:
         return self._head + len(self.chained.weighings) * self.blocks.sum_stride
 
     def keep(self) -> list[str]:
-        """The lines that keep row ``r`` of the C variable ``part``."""
+        """Return the lines that keep row ``r`` of the part in the C variable ``part``."""
         scalars = range(len(self.chained.scalars))
         return [
             f"float *kept = parts + {self._place('part', 'first_row + r')};",
@@ -64,7 +67,7 @@ class Merging:
         ]
 
     def merge(self) -> list[str]:
-        """The lines that merge all parts of row ``r`` into its states and sums."""
+        """Return the lines that merge all parts of row ``r`` into its states and sums."""
         lines = ["seen[r] = 0;"]
         row = VectorScope("g", self.row_leaf, lines, magnitudes=magnitudes(self.chained.program))
         new = VectorScope("n", begun_states(self.chained, "t"), lines, row)
@@ -104,7 +107,7 @@ class Merging:
         return [*lines, f"{self._columns} tw_store_float32({sums}, {added});"]
 
     def _over_parts(self, body_of: Callable[[Scope], list[str]]) -> list[str]:
-        """A loop over the parts in which the row has seen a key."""
+        """Return a loop over the parts in which the row has seen a key."""
         scalars = range(len(self.chained.scalars))
         body: list[str] = [
             f"const float *kept = parts + {self._place('part', 'first_row + r')};",

@@ -1,7 +1,8 @@
-"""The C of places: which key of a row is its ``argmax`` or ``argmin``, the first of equal ones.
+"""The C of ``argmax`` and ``argmin`` over a row's keys: the index of the first of the best keys.
 
-The state of such a reduction is what is there, and ``placeK[r]`` for the ``K``-th of all scalars:
-``NOWHERE`` until a key was seen, whatever its score, for even that may be what nothing gives.
+The state of such a reduction is the best value, and ``placeK[r]`` is the index of its key, for the
+``K``-th scalar. It is ``NOWHERE`` until the row has seen a key; the value cannot tell, for the
+value of the first key may be the reducer's identity.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from tilewright.spaces.cpu.vectors.reducers import EXTREMES, joined_operand
 from tilewright.spaces.derivation.scopes import combined
 
 NOWHERE = "0x7fffffff"
-"""As C has it: the greatest place, so that any other one comes before it."""
+"""The greatest index, in C, so that any other one comes before it."""
 
 
 def begun(k: int, u: int, first: str | None) -> str:
-    """The line that declares the places of part ``u``: those of its ``first`` keys, if all lanes
-    have one that counts."""
+    """Return the line that declares the indices of part ``u``: from ``first`` on, if all lanes have
+    a key that counts, else ``NOWHERE``."""
     return f"vi i{k}_{u} = {f'tw_ramp({first})' if first else f'(vi){{0}} + {NOWHERE}'};"
 
 
 def taken(k: int, u: int, reducer: str, value: str, inside: str | None) -> list[str]:
-    """The lines that take one more vector of keys into part ``u``: the best of each lane, or its
-    first, of those that are ``inside``; of all if that is None."""
+    """Return the lines that take one more vector of keys into part ``u``: each lane keeps the first
+    of the best values. If the mask ``inside`` is given, keys outside of it are skipped."""
     found, better = f"m{k}_{u}", f"b{k}_{u}"
     first = f" | ({inside} & (i{k}_{u} == {NOWHERE}))" if inside else ""
     return [
@@ -37,7 +38,8 @@ def taken(k: int, u: int, reducer: str, value: str, inside: str | None) -> list[
 
 
 def met(k: int, reducer: str, parts: Sequence[int]) -> list[str]:
-    """The lines that join all parts of a tile and what was found before, at lesser keys."""
+    """Return the lines that join all parts of a tile to the best value before, which has lesser
+    keys."""
     kind, name = EXTREMES[reducer], f"c{k}"
     total = combined([f"a{k}_{u}" for u in parts], partial(joined_operand, kind))
     least = [f"tw_where(a{k}_{u}, {name}[0], i{k}_{u})" for u in parts]
@@ -50,7 +52,8 @@ def met(k: int, reducer: str, parts: Sequence[int]) -> list[str]:
 
 
 def later(k: int, reducer: str, value: str, best: str, place: str) -> list[str]:
-    """The lines that join ``value``, of the key ``place``, to the ``best`` of lesser keys."""
+    """Return the lines that join ``value``, of the key ``place``, to the ``best`` of lesser
+    keys."""
     return [
         f"const vi b{k} = {BEFORE[reducer]}({value}, {best});",
         f"{best} = tw_select(b{k}, {value}, {best});",

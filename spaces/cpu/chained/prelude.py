@@ -1,4 +1,4 @@
-"""What all chained kernels of one workload share: what rows do, and whole numbers."""
+"""The C text that all chained kernels of one workload share: that of rows, and whole numbers."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ static inline int tw_any(vi mask) {
   return found != 0;
 }
 """
-# exp(x) of what is not positive, as a power of two; zero where the result is below 2**-125.5. What
-# the rounding of log2(e) adds to the error grows with x.
+# exp(x) of an x that is not positive, as a power of two; zero where the result is below 2**-125.5.
+# The rounding of log2(e) adds an error that grows with x.
 _DECAY = f"""\
 TW_INLINE vf tw_decay(vf x) {{
   vf y = tw_greater(tw_set(-87.5f), x);
@@ -47,12 +47,12 @@ _DECAY_BY_POWER = "TW_INLINE vf tw_decay(vf x) { return tw_power(x * 1.44269504f
 
 @lru_cache(maxsize=64)
 def prelude(functions: Set[str], target: CpuTarget) -> str:
-    """The C text for kernels whose programs call ``functions``."""
+    """Return the C text for kernels whose programs call ``functions``."""
     return rows.prelude(functions, target, "float32") + MOST + own(target)
 
 
 def own(target: CpuTarget) -> str:
-    """The part of it that no other kernels have."""
+    """Return the part of the text that is for chained kernels alone."""
     extremes = (bare.removeprefix("tw_") for bare in BARE.values())
     turned = "".join(across(name, f"tw_{name}(x, y)", target.lanes(FLOAT)) for name in extremes)
     instructions = used(target.isa) + unordered(target.isa)
@@ -60,6 +60,6 @@ def own(target: CpuTarget) -> str:
 
 
 def decay(isa: str) -> str:
-    """C definition of ``tw_decay(x)``."""
+    """Return the C definition of ``tw_decay(x)``, which is exp(x) of an x that is not positive."""
     by_instructions = power(isa)
     return by_instructions + _DECAY_BY_POWER if by_instructions else _DECAY

@@ -1,4 +1,4 @@
-"""The rules of chained kernels, each with the sentence that says why it rules a schedule out."""
+"""The rules that refuse a schedule of a chained kernel, each with its sentence."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.chained.template import ChainedTemplate
 
 ENOUGH = 4
-"""Blocks of rows for each worker, from which they are shared out evenly without parts of keys."""
+"""Blocks of rows for each worker that share the work out evenly, so that keys need no split."""
 SHARE = 0.8
-"""Of L2, what a worker's block may take, so that keys and matrices pass by it."""
+"""The share of L2 that a worker's block may take, so that keys and matrices can stream past it."""
 
 
 def chained_rules(template: ChainedTemplate) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     return (*_tile_rules(template), *_size_rules(template), *_worker_rules(template))
 
 
@@ -56,8 +56,8 @@ def _tile_rules(template: ChainedTemplate) -> list[Rule]:
 
 
 def block_bytes(template: ChainedTemplate, columns: Any) -> Any:
-    """Bytes of what a block keeps: its rows, scores and sums; of keys in steps, and of its rows
-    then, what a step has."""
+    """Compute the bytes that a block keeps: its rows, scores and sums. If keys are packed in steps,
+    that is one step of its rows and of the keys."""
     blocks = template.blocks(columns)
     parts = dict(blocks.parts())
     kept = sum(parts.values()) - parts["packed"]
@@ -82,7 +82,7 @@ def _size_rules(template: ChainedTemplate) -> list[Rule]:
 
 
 def _sizes(columns: Any) -> dict[str, Any]:
-    """The columns with tiles of one, which take no memory of a block."""
+    """Return the columns with register tiles of one, for these take no memory of a block."""
     ones = dict.fromkeys(("score_rows", "score_vectors", "value_rows", "value_vectors"), 1)
     scores = np.where(columns["key_layout"] == STEPS, STEPS, DOTS)
     sizes = {name: columns[name] for name in ("rows", "keys", "value_layout")}

@@ -1,4 +1,4 @@
-"""Which programs have chained kernels on a CPU, and why others have none."""
+"""The programs that have chained kernels on a CPU, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_chained(workload: Workload) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Say why a workload has no chained kernel; return None if it has one."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices; needs a chain of reductions over its columns"
     found = chained_of(workload.program)

@@ -8,8 +8,8 @@ Decisions:
 - ``score_rows`` times ``score_vectors``: the register tile of the scores; ``value_rows`` times
   ``value_vectors``: that of the sums.
 - ``unroll``: vectors of keys in flight along a row.
-- ``workers``: threads that share the blocks of rows; and, where there are several, ``splits``:
-  parts of all keys that blocks meet each on their own, to be merged in the end.
+- ``workers``: threads that share the blocks of rows; and, if there are several, ``splits``: the
+  number of parts of the keys that blocks meet separately, to be merged in the end.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.chained.code import ChainedCode
 
 MOST_ROWS = 384
-"""Rows of a block: more than pay for what comes to the caches once for each block."""
+"""The most rows of a block: enough to pay for keys, which come to the caches once a block."""
 MOST_SPLITS = 4
-"""Parts of the keys for each thread."""
+"""The most parts of the keys for each thread."""
 VALUE_VECTORS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
@@ -86,7 +86,8 @@ class ChainedTemplate(CorrectedTemplate):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no product with such a chain, or arrays that are read otherwise."""
+        """Say why there is no kernel: no product with such a chain, or an access that has no
+        code."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
         reason = why_not_chained(workload)
@@ -95,27 +96,29 @@ class ChainedTemplate(CorrectedTemplate):
         return reason
 
     def blocks(self, values: Columns) -> Blocks:
-        """The sizes of a schedule, or of columns of many."""
+        """Return the sizes of a schedule, or of columns of many."""
         return Blocks.of(self.chained, self.lanes, values)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.chained.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.chained.traffic``."""
         return chained_quantities(self, columns)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why not: the outermost axis of a batch alone can be open."""
+        """Say why an axis cannot be open: only the outermost axis of a batch can."""
         batch = self.chained.batch
         if not batch or batch[0].name != axis or batch[0].axis != axis:
             return f"{axis} is not the outermost axis of a batch"
         return why_not_outermost(self.chained.program, axis)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel of a schedule; its entry is named after the workload and the
+        schedule."""
         code = self._code(schedule, self.entry(schedule))
         return c_kernel(self.workload, self._prelude(), code)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
-        """Return the kernel of any number of points of the batch's outermost axis, up to all."""
+        """Return the kernel for any number of points of the batch's outermost axis, up to its
+        extent."""
         each = prod(part.extent for part in self.chained.batch[1:])
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
         return c_kernel(self.workload, self._prelude(), code, axis)
@@ -144,7 +147,7 @@ class ChainedTemplate(CorrectedTemplate):
 
     @property
     def functions(self) -> frozenset[str]:
-        """What the program calls, and what corrections add."""
+        """The functions that the program calls, and those that corrections add."""
         added = correcting_functions(self.chained.reductions)
         found = super().functions | added
         return found | {"exp2"} if "exp" in found else found

@@ -1,7 +1,7 @@
 """Work and memory traffic of chained kernels; names and units are those of ``spaces.quantities``.
 
-Operations of a product are those of its register tiles, whole tiles at borders included; of the
-chain, what is computed of each score, special functions counting for what a polynomial takes.
+Operations of the products are those of whole register tiles, those at borders included. Operations
+of the chain are counted for each score, with a special function as the terms of a polynomial.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Compute every quantity, one float64 array each."""
     cpu, b = template.cpu, template.blocks(columns)
     passes = _Passes.of(template, b)
     quantities = _work(template, passes)
@@ -45,9 +45,12 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
 
 @dataclass(frozen=True)
 class _Passes:
-    """How often ``items``, blocks of rows, meet ``tiles`` of keys, and for how many ``scores``:
-    ``rows`` of a block in the mean (the last one has whole register tiles only), and ``matrices``
-    that rows have sums of."""
+    """Counts of what blocks meet: ``items`` blocks of rows, ``tiles`` pairs of a block and a tile
+    of keys, and ``scores`` scores, for all products.
+
+    ``rows`` are the rows of a block in the mean, whole register tiles; ``matrices`` counts the
+    matrices that rows have sums of.
+    """
 
     blocks: Blocks
     items: Any
@@ -58,7 +61,7 @@ class _Passes:
 
     @staticmethod
     def of(template: ChainedTemplate, b: Blocks) -> _Passes:
-        """Those of a template's schedules."""
+        """Return the counts for schedules of a template."""
         chained = template.chained
         count, per_batch = chained.row_count, ceil_div(chained.row_count, b.rows)
         items = float(chained.batches) * per_batch
@@ -72,31 +75,33 @@ class _Passes:
 
     @property
     def width(self) -> int:
-        """Of all sums of a row."""
+        """The number of columns of all sums of a row."""
         return self.blocks.width * self.matrices
 
     @property
     def score_steps(self) -> Any:
-        """Of the register tiles of scores, along the depth: lanes are keys, or terms of each."""
+        """Steps of the register tiles of scores along the depth; lanes are keys, or terms of
+        each."""
         b = self.blocks
         return self.scores * b.depth / (b.score_rows * b.score_vectors * b.lanes)
 
     @property
     def value_tiles(self) -> Any:
-        """Register tiles along the width; the last one may be narrower."""
+        """The number of register tiles along the columns of all sums; the last one may be
+        narrower."""
         return self.matrices * ceil_div(self.blocks.width, self.blocks.columns)
 
     @property
     def value_vectors(self) -> Any:
-        """Vectors along the width."""
+        """The number of vectors along the columns of all sums."""
         b = self.blocks
         whole, left = b.width // b.columns, b.width % b.columns
         return self.matrices * (whole * b.value_vectors + ceil_div(left, b.lanes))
 
     @property
     def value_bytes(self) -> Any:
-        """Bytes of the cache lines that come to L1 for a key and a register tile of sums: a tile of
-        keys has more rows of matrices than stay there."""
+        """Bytes of the cache lines that come to L1 for one key and a register tile of sums: a tile
+        of keys has more rows of matrices than stay there."""
         b = self.blocks
         whole, left = b.width // b.columns, b.width % b.columns
         return (
@@ -105,7 +110,7 @@ class _Passes:
 
 
 def _work(template: ChainedTemplate, passes: _Passes) -> dict[str, Any]:
-    """Operations, instructions and registers."""
+    """Compute operations, instructions and registers."""
     b, lanes, scores = passes.blocks, template.lanes, passes.scores
     chain, chained = _operations(template), template.chained
     loads = passes.score_steps * (b.score_rows + b.score_vectors)
@@ -137,7 +142,7 @@ def _work(template: ChainedTemplate, passes: _Passes) -> dict[str, Any]:
 
 
 def _memory(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dict[str, Any]:
-    """Bytes moved."""
+    """Compute the bytes that move."""
     b, chained, cpu = passes.blocks, template.chained, template.cpu
     sharing = np.minimum(columns["workers"], ceil_div(chained.row_count, b.rows))
     keys = 4 * float(chained.batches) * chained.key.extent * b.depth
@@ -160,15 +165,15 @@ def _memory(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dic
 
 
 def _again(cpu: CpuTarget, passes: _Passes) -> Any:
-    """Bytes that come to L1 for each register tile of scores anew, where it has no room for even
-    one tile's operands."""
+    """Compute the bytes that come to L1 again for each register tile of scores, if L1 has no room
+    for one tile's operands."""
     b = passes.blocks
     beyond = 4 * (b.score_rows + b.panel) * b.passing_depth > cpu.l1_bytes
     return beyond * 4.0 * passes.scores * b.depth * (1 / b.panel + 1 / b.score_rows)
 
 
 def _operations(template: ChainedTemplate) -> float:
-    """Operations for each score of the chain."""
+    """Return the number of operations of the chain for each score."""
     chained = template.chained
     bodies = [*(r.element for r in chained.scalars), *(w.weight for w in chained.weighings)]
     return float(len(bodies) + operations(chained, bodies, CALL))

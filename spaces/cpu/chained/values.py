@@ -16,7 +16,8 @@ from tilewright.spaces.derivation.chained.view import Chained, Weighing
 
 @dataclass(frozen=True)
 class Values:
-    """The matrix of a weighing, the ``number``-th. ``entry`` begins the names of all functions."""
+    """The ``number``-th matrix that weights multiply; ``entry`` begins the names of all
+    functions."""
 
     access: Access[Chained]
     blocks: Blocks
@@ -26,11 +27,12 @@ class Values:
 
     @property
     def functions(self) -> list[str]:
-        """What the lines below call."""
+        """The C text of the functions that the other lines call."""
         return [line for _, tile in self._tiles for line in tile.source()]
 
     def copies(self) -> list[str]:
-        """The lines that copy the rows of a tile of keys, if that is asked for."""
+        """Return the lines that copy the matrix's rows for a tile of keys, if they are to be
+        copied."""
         if not self.blocks.copied:
             return []
         to = f"values{self.number} + k * sum_stride"
@@ -40,7 +42,8 @@ class Values:
         return ["for (long k = 0; k < count; k++) {", *body, "}"]
 
     def sums(self) -> list[str]:
-        """The lines that add what a tile of keys gives to the sums of a block, or are the first."""
+        """Return the lines that multiply a block's weights by a tile's rows, and add them to the
+        sums; the first tile sets these."""
         b = self.blocks
         weights = weight_tiles(self.access.chained)[self.weighing.weight]
         lines = [f"for (long r = 0; r < rows; r += {b.value_rows}) {{"]
@@ -55,8 +58,8 @@ class Values:
         return [*lines, "}"]
 
     def careful_sums(self) -> list[str]:
-        """The same lines where what is hidden may be infinite or NaN: keys that are :data:`HIDDEN`
-        are passed over, a key after the other."""
+        """Return the same lines for hidden rows that may be infinite or NaN: keys whose weight is
+        :data:`HIDDEN` are skipped, and the others are added one by one."""
         width, lanes = self.access.chained.width.extent, self.blocks.lanes
         weights = weight_tiles(self.access.chained)[self.weighing.weight]
         value = f"tw_load_most_{self._dtype}({self._rows} + k * {self._step}L + e, {width} - e)"
@@ -76,7 +79,7 @@ class Values:
 
     @property
     def _rows(self) -> str:
-        """Where the row of the first key of a tile is."""
+        """The address of the row of a tile's first key."""
         read = self.access.chained.in_place(self.weighing.matrix)
         if self.blocks.copied or read is None:
             return f"values{self.number}"
@@ -100,8 +103,8 @@ class Values:
 
     @cached_property
     def _tiles(self) -> list[tuple[int, RegisterTile]]:
-        """The tiles along the width, each from its first column on: equal ones once, the last one
-        perhaps narrower."""
+        """The register tiles along the columns, each with its first column: one for all full tiles,
+        and perhaps a narrower last one."""
         b = self.blocks
         whole, rest = divmod(b.width, b.columns)
         sizes = [(0, b.columns)] * (whole > 0) + [(whole * b.columns, rest)] * (rest > 0)
