@@ -301,7 +301,8 @@ class Database:
 
     def recent_runs(self, count: int, alive_since: float) -> list[Run]:
         """Return the last ``count`` runs that came here, and those that did not end and gave a
-        sign of life after this Unix time; the oldest row comes first."""
+        sign of life after this Unix time; the oldest row comes first. Notes, such as comparisons,
+        are left out."""
         query = recent_runs_query(count, alive_since)
         return list(self._reader.runs(self._reader.pages(query, runs.c.id)))
 

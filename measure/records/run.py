@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilewright.measure.records.fields import Fields
+from tilewright.measure.records.measurement import new_job_id
 from tilewright.measure.tables.described import described_target, described_workload
 from tilewright.spaces.target import Target
 
@@ -62,6 +64,11 @@ class Run:
     peak_gflops: float | None = None
     library_seconds: float | None = None
 
+    @property
+    def is_note(self) -> bool:
+        """True if the run measured no candidates, as :func:`note` makes one."""
+        return self.ended_at == self.started_at
+
     def to_json(self) -> dict[str, Any]:
         """Return the run as a JSON object; :func:`run_from_json` reads it back unchanged."""
         return {
@@ -80,6 +87,14 @@ class Run:
             "peak_gflops": self.peak_gflops,
             "library_seconds": self.library_seconds,
         }
+
+
+def note(workload: Workload, target: Target, **fields: Any) -> Run:
+    """Return a run that ends when it begins: it keeps what was found of a workload, such as a
+    comparison, and has no candidates. ``fields`` are others of :class:`Run`."""
+    now = time.time()
+    times: dict[str, Any] = {"started_at": now, "heartbeat": now, "ended_at": now}
+    return Run(new_job_id(), workload, target, **times, **fields)
 
 
 def run_from_json(data: object) -> Run:

@@ -36,9 +36,10 @@ def runs_query(session: str | None = None) -> Select[Any]:
 
 
 def recent_runs_query(count: int, alive_since: float) -> Select[Any]:
-    """Return the last ``count`` runs, and those that have not ended and were alive since a Unix
-    time."""
-    last = select(runs.c.id).order_by(runs.c.id.desc()).limit(count)
+    """Return the last ``count`` runs, notes left out, and those that have not ended and were alive
+    since a Unix time."""
+    is_run = or_(runs.c.ended_at.is_(None), runs.c.ended_at != runs.c.started_at)
+    last = select(runs.c.id).where(is_run).order_by(runs.c.id.desc()).limit(count)
     is_alive = and_(runs.c.ended_at.is_(None), runs.c.heartbeat >= alive_since)
     return runs_query().where(or_(is_alive, runs.c.id.in_(last)))
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import ErrorKind, Place
 from tilewright.measure.records.record import Record
-from tilewright.measure.records.run import Proposal
+from tilewright.measure.records.run import Proposal, note
 from tilewright.measure.tables.progress import RunProgress
 from tilewright.measure.testing.made_up import (
     FEW,
@@ -223,6 +223,9 @@ class RecordsContract(DatabaseTests):
         assert database.news() != before
         found = [run.key for run in database.recent_runs(2, 102.5)]
         assert found == ["r3", "r4", "r5"]
+        assert [run.key for run in database.recent_runs(1, 1e10)] == ["r5"]
+        for n in range(3):
+            database.begin_run(note(WORKLOAD, TARGET, session=f"comparison {n}"))
         assert [run.key for run in database.recent_runs(1, 1e10)] == ["r5"]
         assert len(database.recent_runs(9, 1e10)) == 6
 

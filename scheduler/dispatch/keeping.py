@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilewright.measure.records.measurement import new_job_id
-from tilewright.measure.records.run import Run
+from tilewright.measure.records.run import Run, note
 from tilewright.scheduler.dispatch.table import Table, table_from_json
 from tilewright.scheduler.dispatch.timing import COMMAND
 from tilewright.spaces.errors import InputError
@@ -35,17 +33,12 @@ class Kept:
 
 def keep(table: Table, database: Database) -> None:
     """Keep a table. It takes the place of those of its family on its target."""
-    now = time.time()
-    run = Run(
-        key=new_job_id(),
-        workload=table.family.at(table.kernels[-1].size),
-        target=table.target,
+    run = note(
+        table.family.at(table.kernels[-1].size),
+        table.target,
         session=_session(table.target),
         command=COMMAND,
         configuration={"family": table.family.key, "table": table.to_json()},
-        started_at=now,
-        heartbeat=now,
-        ended_at=now,
         reason="a table",
     )
     database.begin_run(run)

@@ -8,7 +8,6 @@ workload; those between are interpolated.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -68,7 +67,7 @@ def time_open(
     seconds = in_turns(calls, sets, target)
     told = {"schedule": schedule.key, "axis": family.axis, "rows": sizes}
     told["open_seconds"] = [seconds[count] for count in sizes]
-    record(workload, target, database, told, time.time())
+    record(workload, target, database, told)
 
 
 def open_seconds(

@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tilewright.measure.database import Database
-from tilewright.measure.records.measurement import new_job_id
-from tilewright.measure.records.run import Run
+from tilewright.measure.records.run import note
 from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.functions.kernel_function import RefusedKernelError
 from tilewright.scheduler.turns import rounds, sets_beyond
@@ -57,10 +56,9 @@ def time_from_memory(workload: Workload, target: CpuTarget, database: Database) 
                 built[schedule] = function(space, schedule, Provenance.MEASURED)
     if not built:
         return
-    now = time.time()
     for schedule, seconds in in_turns(built, rotation(workload, target), target).items():
         told = {"schedule": schedule.key, "from_memory_seconds": seconds}
-        record(workload, target, database, told, now)
+        record(workload, target, database, told)
 
 
 def in_turns(
@@ -99,20 +97,14 @@ def _drawn(array: Array, rng: np.random.Generator) -> np.ndarray:
     return array.array(rng.integers(-4, 5, array.shape).astype(np.float64))
 
 
-def record(
-    workload: Workload, target: Target, database: Database, told: Mapping[str, Any], now: float
-) -> None:
-    """Keep what was found of a workload's kernels as a run that ended ``now``."""
-    run = Run(
-        key=new_job_id(),
-        workload=workload,
-        target=target,
+def record(workload: Workload, target: Target, database: Database, told: Mapping[str, Any]) -> None:
+    """Keep what was found of a workload's kernels as a note."""
+    run = note(
+        workload,
+        target,
         session=_session(workload),
         command=COMMAND,
         configuration=told,
-        started_at=now,
-        heartbeat=now,
-        ended_at=now,
         reason="timed from memory",
     )
     database.begin_run(run)

@@ -23,8 +23,7 @@ from typing import Any
 import torch
 
 from tilewright.measure.database import Database
-from tilewright.measure.records.measurement import new_job_id
-from tilewright.measure.records.run import Run
+from tilewright.measure.records.run import note
 from tilewright.scheduler.torch.backend.replays import replayed
 from tilewright.scheduler.turns import GAIN, rounds, sets_beyond
 from tilewright.spaces.schedule import Schedule
@@ -234,19 +233,15 @@ def remember(
     times: Times,
 ) -> None:
     """Keep a comparison, for compilations to come on machines like this one."""
-    session, now = _session(workload, target, operands), time.time()
+    session = _session(workload, target, operands)
     configuration = {"schedule": schedule.key, "ours_seconds": times.ours, "rival": "torch"}
-    run = Run(
-        key=new_job_id(),
-        workload=workload,
-        target=target,
+    run = note(
+        workload,
+        target,
         session=session,
         command=COMMAND,
         configuration=configuration,
         versions={"torch": torch.__version__},
-        started_at=now,
-        heartbeat=now,
-        ended_at=now,
         reason="compared with torch",
         library_seconds=times.torch,
     )

@@ -15,8 +15,7 @@ from functools import partial
 import torch
 
 from tilewright.measure.database import Database
-from tilewright.measure.records.measurement import new_job_id
-from tilewright.measure.records.run import Run
+from tilewright.measure.records.run import note
 from tilewright.scheduler.torch.backend.replays import replayed
 from tilewright.scheduler.turns import rounds
 from tilewright.spaces.operators import workload
@@ -76,17 +75,12 @@ def remember(
     """Keep the time of a stage that gives so many elements."""
     if database is None:
         return
-    now = time.time()
-    run = Run(
-        key=new_job_id(),
-        workload=workload("y[i] = x[i]", i=max(1, elements)),
-        target=target,
+    run = note(
+        workload("y[i] = x[i]", i=max(1, elements)),
+        target,
         session=session,
         command=COMMAND,
         versions={"torch": torch.__version__},
-        started_at=now,
-        heartbeat=now,
-        ended_at=now,
         reason="timed a stage",
         library_seconds=seconds,
     )

@@ -115,11 +115,10 @@ def recent_sessions(database: Database, count: int) -> list[Session]:
 
 
 def sessions_of(runs: Iterable[Run]) -> list[Session]:
-    """Return the sessions that runs are of. Comparisons and tables are none: they are kept as runs
-    that end when they begin."""
+    """Return the sessions that runs are of. Notes are none."""
     found: dict[str, list[Run]] = {}
     for run in runs:
-        if run.ended_at != run.started_at:
+        if not run.is_note:
             found.setdefault(run.session or run.key, []).append(run)
     return [_session(name, members) for name, members in found.items()]
 
