@@ -1,1 +1,1 @@
-"""Reductions along rows and maps, read from memory once where they fit beside the threads."""
+"""The template of reductions along rows and of elementwise maps, with elements kept on chip."""

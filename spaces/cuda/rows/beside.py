@@ -1,7 +1,8 @@
-"""Reads that are the same along a row: labels, scales, places, and what sums are shifted by.
+"""Reads that are the same for all elements of a row: labels, scales, indices, offsets.
 
-They come to variables ``r0[k]``, ``r1[k]``, ... of the rows at once. A block that copies the
-elements of tiles ahead reads these one tile ahead, too, to ``later0[k]``, ..., and waits for none.
+Their values go to variables ``r0[k]``, ``r1[k]``, ... for all rows ``k`` that a thread has at once.
+A block that copies the elements of tiles ahead also reads these one tile ahead, to ``later0[k]``,
+..., so that nothing waits for them.
 """
 
 from __future__ import annotations
@@ -20,22 +21,24 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class Beside:
-    """Such reads of the kernel of ``context``; ``place`` has lines that say where the tile of a
-    given name is."""
+    """The code of these reads in the kernel of ``context``.
+
+    ``place`` returns lines that declare where the tile of a given C name lies.
+    """
 
     context: Context
     place: Callable[[str], list[str]]
 
     def read(self) -> list[str]:
-        """Read all for a tile."""
+        """Print how all of them are read for a tile."""
         return self._read(self.context.beside)
 
     def places(self) -> list[str]:
-        """Read for a tile what says where others are."""
+        """Print how those of whole numbers are read, which say where other arrays are read."""
         return self._read([read for read in self.context.beside if self.context.is_integer(read)])
 
     def before(self, first: str) -> list[str]:
-        """Read all for the first of many tiles, before the loop over them."""
+        """Print how all are read for the tile ``first``, before the loop over tiles."""
         lines = [*self.place(first), *self._ahead]
         kinds = {read: C_TYPES[self._array(read).dtype] for read in self.context.beside}
         rows = self.context.at_once
@@ -43,8 +46,10 @@ class Beside:
         return [*declared, "{", *indented(lines), "}"] if declared else []
 
     def come(self, stride: int, tiles: int) -> list[str]:
-        """Take what was read for a tile, and read all for the tile that comes so many later, if
-        there is one."""
+        """Print how a tile takes what was read for it, and reads for the tile ``stride`` later.
+
+        Nothing is read if that tile is not before ``tiles``, their number.
+        """
         every = self.context.beside
         taken = [line for r in every for line in self._set(r, f"{self._later(r)}[k]")]
         lines = [*self.place("next"), *self._ahead]
@@ -52,7 +57,7 @@ class Beside:
         return [*taken, head, *indented(lines), "}"] if taken else []
 
     def start(self, access: Access) -> str:
-        """C text of where row ``k`` of an array starts."""
+        """Return C text of where row ``k`` of an array starts."""
         return access.start(
             "row[k]", {read: f"{self._own(read)}[k]" for read in self.context.beside}
         )
@@ -65,7 +70,8 @@ class Beside:
         return lines
 
     def _set(self, read: Read, element: str) -> list[str]:
-        """The variable of a tile, of an element as it is in memory."""
+        """Print the declaration of a read's variable, converted from ``element`` as it is in
+        memory."""
         context, name = self.context, self._own(read)
         kind = "int" if context.is_integer(read) else context.real
         value = number_of(element, self._array(read), context.real)
@@ -74,7 +80,7 @@ class Beside:
 
     @property
     def _ahead(self) -> list[str]:
-        """Read all as it is in memory: what turns it into numbers would wait for it."""
+        """The lines that read all as it is in memory: a conversion would wait for the load."""
         context, lines = self.context, []
         found = {read: f"{self._later(read)}[k]" for read in context.beside}
         for read in context.beside:

@@ -1,10 +1,11 @@
-"""The CUDA C++ of reductions along rows and of maps.
+"""The CUDA C++ of reductions along rows and of elementwise maps.
 
-A thread reads its vectors of a row from memory, joins them to the states of a pass, and merges
-these with the other threads of the row; after the last pass it computes and stores its share of the
-outputs. Where elements stay meanwhile is a decision: in registers, in shared memory (each thread
-finds there what it copied itself, so nothing waits), or in memory, to be read again. Blocks may
-stay for many tiles: then some come ahead, and what all rows share may stay in registers.
+A thread reads its vectors of a row from memory, joins them to the states of a pass (a reduction, or
+several that run together), and merges these with the states of the row's other threads; after the
+last pass it computes and stores its share of the outputs. A decision says where elements stay
+between passes: in registers, in shared memory (each thread finds there what it copied itself, so
+that no barrier is needed), or in memory, to be read again. Blocks may be persistent and go over
+many tiles: then tiles can be copied ahead, and operands that all rows share can stay in registers.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
 
 @dataclass(frozen=True)
 class RowsCode:
-    """The kernel called ``entry`` of a program as rows; blocks that go over many tiles are
-    ``most_blocks`` at most, whole clusters."""
+    """The kernel named ``entry`` of the program of ``context``.
+
+    Persistent blocks are at most ``most_blocks``, which is a whole number of clusters.
+    """
 
     context: Context
     entry: str
     most_blocks: int
 
     def kernel(self) -> Kernel:
-        """The kernel as a whole."""
+        """Return the kernel with its launch and the functions that it calls."""
         program = self.context.rows.program
         cluster = self.context.number("cluster")
         launch = Launch(
@@ -70,7 +73,7 @@ class RowsCode:
 
     @property
     def _prefetches(self) -> bool:
-        """Whether tiles are copied while those before them are worked on."""
+        """True if tiles are copied while earlier ones are worked on."""
         return self.context.number("stages") > 1
 
     @property
@@ -84,7 +87,8 @@ class RowsCode:
 
     @property
     def blocks(self) -> int:
-        """Blocks that are launched: one for each tile, or as many as run at once."""
+        """Blocks of the launch: one for each tile (times the cluster), or as many as run at a
+        time."""
         cluster = self.context.number("cluster")
         if self.context.values["tile_scheduler"] == "tiles":
             return self.tiles * cluster
@@ -92,7 +96,7 @@ class RowsCode:
 
     @cached_property
     def passes(self) -> list[tuple[States, Merging]]:
-        """The states of each pass, and how they merge; each merge has slots of its own."""
+        """The states of each pass and how they are merged; each merge has slots of its own."""
         context, place = self.context, self._held_bytes
         found: list[tuple[States, Merging]] = []
         for pass_ in context.use.passes:
@@ -112,12 +116,12 @@ class RowsCode:
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block: elements that it holds, then slots of merges."""
+        """Bytes of shared memory of a block: the elements it holds, then the slots of merges."""
         return self._held_bytes + sum(merging.bytes for _, merging in self.passes)
 
     @property
     def source(self) -> str:
-        """The entry."""
+        """The CUDA C++ of the entry."""
         bounds, lines = f"{self.threads}, {self.context.number('blocks_per_sm')}", self._threads()
         lines += self._loop()
         return "\n".join(function(self.entry, bounds, self._parameters(), lines)) + "\n"
@@ -130,7 +134,8 @@ class RowsCode:
         return ", ".join(map("".join, zip([*inputs, *outputs], names, strict=True)))
 
     def _threads(self) -> list[str]:
-        """Who a thread is."""
+        """Print the declarations of ``group``, the row of the tile, and ``part``, the thread in
+        it."""
         row_threads, cluster = self.context.number("row_threads"), self.context.number("cluster")
         rank = f" + (int)tw::cluster_rank() * {row_threads}" if cluster > 1 else ""
         fast, slow = ("group", "part") if self._across else ("part", "group")
@@ -144,11 +149,11 @@ class RowsCode:
 
     @property
     def _exchanges(self) -> bool:
-        """Whether blocks of a cluster merge what they found."""
+        """True if the blocks of a cluster merge their states."""
         return self.context.number("cluster") > 1 and bool(self.passes)
 
     def _loop(self) -> list[str]:
-        """The tiles of a block."""
+        """Print the loop over the tiles of a block, with copies ahead if there are any."""
         cluster = self.context.number("cluster")
         first = f"(int)blockIdx.x / {cluster}" if cluster > 1 else "(int)blockIdx.x"
         common = shared_by_rows(self.context)
@@ -179,7 +184,10 @@ class RowsCode:
         return [*before, head, *indented(body), "}"]
 
     def _prefetch(self, tile: str, distance: int, buffer: str) -> list[str]:
-        """Start to copy the tile at this distance to a buffer, if there is one, as one group."""
+        """Print how the tile ``distance`` later is copied to ``buffer``, if there is one.
+
+        The copies of a tile are one group of ``cp.async``.
+        """
         lines = [*self._place("next"), *self._beside.places(), *self._pointers()]
         lines += copies(self.context, buffer)
         return [
@@ -190,12 +198,15 @@ class RowsCode:
         ]
 
     def _tile(self) -> list[str]:
-        """The rows of a tile that is read when it is worked on."""
+        """Print the work on a tile that is not copied ahead."""
         return [*self._place(), *self._beside.read(), *self._work()]
 
     def _work(self, arrived: Sequence[str] = (), further: Sequence[str] = ()) -> list[str]:
-        """The rows of a tile from their first element to their last output. ``arrived`` waits for
-        what is copied; ``further`` comes when registers hold what they are to."""
+        """Print the work on the rows of a tile, from their first element to their last output.
+
+        ``arrived`` are lines that wait for copies; ``further`` come once registers hold what they
+        keep.
+        """
         context = self.context
         passes = [line for states, merging in self.passes for line in self._pass(states, merging)]
         elements = ElementOutputs(context)
@@ -211,7 +222,7 @@ class RowsCode:
         ]
 
     def _place(self, tile: str = "tile") -> list[str]:
-        """Where a tile is: rows that there are not are taken to be the last."""
+        """Print where the tile is; rows past the last one are replaced by the last one."""
         context, rows = self.context, self.context.rows
         chunks = int(context.tile.chunks(context.values))
         across = f"{tile} / {chunks}" if chunks > 1 else tile
@@ -232,7 +243,7 @@ class RowsCode:
         return Beside(self.context, self._place)
 
     def _pointers(self) -> list[str]:
-        """Where rows of operands start."""
+        """Print pointers to where the rows of operands start."""
         context, lines = self.context, []
         for read, access in context.accesses.items():
             if read in context.common:
@@ -246,7 +257,7 @@ class RowsCode:
     # -- passes --------------------------------------------------------------------------------
 
     def _results(self) -> list[str]:
-        """Declare what passes give."""
+        """Print the declarations of the results of all passes."""
         context, lines = self.context, []
         for states, _ in self.passes:
             for r in states.pass_:
@@ -255,7 +266,7 @@ class RowsCode:
         return lines
 
     def _pass(self, states: States, merging: Merging) -> list[str]:
-        """Sweep, merge, and results."""
+        """Print a pass: sweep, merge, and final results."""
         context = self.context
         threads = self.context.number("row_threads") * self.context.number("cluster")
         results = [

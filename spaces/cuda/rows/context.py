@@ -1,4 +1,4 @@
-"""What the lines of one rows kernel are written from: names, extents, and where elements are."""
+"""Names, extents and places that all code of one rows kernel shares."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Context(Plan):
 
     @cached_property
     def use(self) -> Use:
-        """What is read when."""
+        """The sweeps, and the reads that each of them needs."""
         online = self.values["passes"] == "online"
         return Use(self.rows, self.rows.online if online else self.rows.plain)
 
     @property
     def tile(self) -> RowTile:
-        """Extents."""
+        """The extents of tiles."""
         return RowTile(self.rows)
 
     @property
@@ -57,7 +57,7 @@ class Context(Plan):
 
     @cached_property
     def unroll(self) -> int:
-        """Vectors of a step."""
+        """Vectors of a thread in each step."""
         return int(self.tile.at_once(self.values))
 
     @cached_property
@@ -67,7 +67,7 @@ class Context(Plan):
 
     @property
     def integer(self) -> str:
-        """The C type of columns."""
+        """The C type of columns and offsets along a row: 64 bits where 32 do not suffice."""
         covered = self.rows.column_count + self.steps * self.unroll * self.turn
         places = [*self.rows.places.values(), *(o.place for o in self.rows.outputs)]
         farthest = max(covered * max(map(abs, place.columns)) for place in places)
@@ -78,29 +78,32 @@ class Context(Plan):
 
     @cached_property
     def arguments(self) -> Mapping[str, str]:
-        """Names of operands and outputs in the kernel, which do not depend on the program's."""
+        """Names of operands and outputs in the kernel, which do not depend on the program's
+        names."""
         inputs = {o.name: f"in{n}" for n, o in enumerate(self.rows.program.operands)}
         outputs = {o.name: f"out{n}" for n, o in enumerate(self.rows.program.outputs)}
         return {**inputs, **outputs}
 
     @cached_property
     def accesses(self) -> Mapping[Read, Access]:
-        """The reads that differ from element to element."""
+        """The reads that differ from element to element, with their places."""
         return {read: self.access(read) for read in self.use.elements}
 
     @cached_property
     def beside(self) -> Sequence[Read]:
-        """The reads that are the same along a row, whole numbers first: they say where others
-        are."""
+        """The reads that are the same along a row, whole numbers first.
+
+        Whole numbers come first since they say where other arrays are read.
+        """
         found = [r for r, place in self.rows.places.items() if not place.by_column]
         return sorted(found, key=lambda r: not self.is_integer(r))
 
     def is_integer(self, read: Read) -> bool:
-        """Whether a read gives whole numbers."""
+        """Return true if a read gives whole numbers."""
         return self._operand(read).element.is_integer
 
     def access(self, read: Read) -> Access:
-        """Where a read has its elements."""
+        """Return where a read has its elements."""
         array = self._operand(read)
         place = self.rows.places[read]
         return Access(self.rows, array, self.arguments[read.name], place, self.number("vector"))
@@ -109,21 +112,25 @@ class Context(Plan):
         return self.rows.program.operand[read.name]
 
     def name(self, read: Read) -> int:
-        """The number that variables of a read have."""
+        """Return the number that is part of the names of a read's variables."""
         return list(self.rows.places).index(read)
 
     def row_of(self, read: Read) -> str:
-        """Which of the rows at once a variable of the read is of."""
+        """Return the index, among rows at once, of a read's variable: ``k``, or ``0`` for all
+        rows."""
         return "k" if self.rows.places[read].by_row else "0"
 
     def rows_of(self, read: Read) -> int:
-        """For how many rows there is a variable of the read."""
+        """Return the number of rows for which a read has variables of its own."""
         return self.at_once if self.rows.places[read].by_row else 1
 
     @cached_property
     def held(self) -> tuple[Read, ...]:
-        """The reads whose elements stay between sweeps; those that come by shared memory by the
-        plain passes, as they may come ahead of a single sweep, too."""
+        """The reads whose elements stay on chip between sweeps.
+
+        What comes through shared memory is chosen by the plain passes, even if there is but one
+        sweep, for it may be copied a tile ahead.
+        """
         if self.values["row_storage"] == "memory":
             return ()
         found = self.use.elements if self.values["prefetch"] else self.use.repeated
@@ -142,13 +149,13 @@ class Context(Plan):
 
     @cached_property
     def results(self) -> Mapping[str, str]:
-        """Variables of final results, by the names of reductions."""
+        """The variables of final results, by the names of reductions."""
         names = [r.name for pass_ in self.use.passes for r in pass_]
         return {name: f"f{n}" for n, name in enumerate(names)}
 
     @property
     def scope(self) -> Scope:
-        """How leaves are written within the loop over elements ``i`` of a vector of row ``k``."""
+        """The scope within the loop over elements ``i`` of a vector of row ``k``."""
         known = magnitudes(self.rows.program)
         return Scope(self.real, self._read, self._axis, known, self._is_real)
 
@@ -176,7 +183,8 @@ class Context(Plan):
         return Value(f"(i64){found}", whole=True)
 
     def rank(self, name: str) -> str:
-        """The place of the element that ``argmax`` would give."""
+        """Return C text of the index that the reduction ``name`` (an argmax, say) gives an
+        element."""
         steps = self.rows.ranks.get(name)
         if steps is None:
             return "0"
@@ -198,7 +206,8 @@ class Context(Plan):
 
     @property
     def outside(self) -> str:
-        """C text of whether vector ``u`` of a step is within the row; empty if all are."""
+        """The C condition that vector ``u`` of a step lies within the row; empty if all vectors
+        do."""
         columns = self.rows.column_count
         covered = self.steps * self.unroll * self.turn
         if self.rows.is_map:
@@ -211,19 +220,19 @@ class Context(Plan):
 
     @property
     def elements(self) -> int | None:
-        """Elements of a thread in each step, if all have as many."""
+        """Elements of a thread in each step; None if threads may have different numbers."""
         uneven = self.outside or (self.values["lanes"] == "rows")
         return None if uneven else self.unroll * self.number("vector")
 
     @property
     def block_steps(self) -> int:
-        """Steps in which a thread has as many elements as are added up at once; 0 if all are."""
+        """Steps after which a long sum starts a new block; 0 if sums are short."""
         steps = max(1, BLOCK // (self.unroll * self.number("vector")))
         return steps if steps < self.steps else 0
 
     @property
     def valid(self) -> str:
-        """C text of whether row ``k`` is within the problem; empty if all are."""
+        """The C condition that row ``k`` is one of the problem's; empty if all rows are."""
         rows = self.rows.row_count
         if rows % int(self.tile.tile_rows(self.values)) == 0:
             return ""
@@ -231,7 +240,7 @@ class Context(Plan):
 
     @property
     def is_copied(self) -> bool:
-        """Whether elements come by shared memory."""
+        """True if elements come through shared memory."""
         return bool(self.tile.copied(self.values))
 
     buffers = Size(of="tile")
@@ -239,26 +248,28 @@ class Context(Plan):
     # -- shared memory -------------------------------------------------------------------------
 
     def shared_place(self, read: Read) -> int:
-        """Where elements of a read begin that shared memory holds."""
+        """Return the offset in bytes of a read's elements in shared memory."""
         before = self.held[: self.held.index(read)]
         return sum(self.shared_bytes_of(r) for r in before)
 
     def shared_bytes_of(self, read: Read) -> int:
-        """Shared memory for the elements of a read."""
+        """Return the bytes of shared memory that a read's elements take."""
         access, turns = self.accesses[read], self.steps * self.unroll
         threads = int(self.tile.threads(self.values))
         return self.rows_of(read) * turns * threads * access.vector * access.array.element.bytes
 
     @property
     def held_bytes(self) -> int:
-        """Shared memory for a tile's elements that come by it."""
+        """Bytes of shared memory for the elements of one tile."""
         if not self.is_copied:
             return 0
         return sum(map(self.shared_bytes_of, self.held))
 
     def shared_at(self, read: Read, turn: str, buffer: str = "buffer") -> str:
-        """C text of where a thread has a vector of row ``k`` in shared memory; of many buffers, in
-        that of this number."""
+        """Return C text of the address of a thread's vector ``turn`` of row ``k``.
+
+        If there are several buffers, it is in the one of this number.
+        """
         access = self.accesses[read]
         size = access.vector * access.array.element.bytes
         threads = int(self.tile.threads(self.values))

@@ -1,7 +1,7 @@
-"""Sums of a thread that are added up in blocks (:mod:`spaces.cuda.block_sums`).
+"""Long sums of a thread, added up in blocks to bound their error (``spaces.cuda.block_sums``).
 
-A state ``s0[k]`` is of the elements of a block, ``sum0[k]`` of the blocks before. Where these are
-many, ``excess0[k]`` is what rounding made it too great by.
+The state ``s0[k]`` is the sum of a block's elements, ``sum0[k]`` of the blocks before. If blocks
+are many, ``excess0[k]`` is the amount by which rounding made that sum too large.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from tilewright.spaces.cuda.block_sums import FEW
 
 @dataclass(frozen=True)
 class LongSums:
-    """The blocks of each of so many ``rows`` of a thread, which end every ``block_steps`` of its
-    ``steps``; no sum is long if that is 0."""
+    """The blocks of the sums of ``rows`` rows of a thread.
+
+    A block ends every ``block_steps`` of its ``steps``; sums are not long if that is 0.
+    """
 
     rows: int
     steps: int
@@ -28,27 +30,27 @@ class LongSums:
         return ceil_div(self.steps, self.block_steps) <= FEW
 
     def variables(self, number: int) -> tuple[str, ...]:
-        """The names of what is kept of the blocks of a state before its own."""
+        """Return the names of the variables for all earlier blocks of state ``number``."""
         return (f"sum{number}",) if self._few else (f"sum{number}", f"excess{number}")
 
     def declared(self, real: str, number: int) -> str:
-        """The line that declares them."""
+        """Return the declaration of these variables, in the C type ``real``."""
         names = (f"{name}[{self.rows}] = {{}}" for name in self.variables(number))
         return f"{real} {', '.join(names)};"
 
     def step_ends(self, numbers: Sequence[int]) -> list[str]:
-        """The end of a ``step``, every so many of which a block of these states ends."""
+        """Print the end of a ``step``: after every ``block_steps`` of them a block ends."""
         ends = per_row(self.rows, list(map(self._added, numbers)))
         test = f"if ((step + 1) % {self.block_steps} == 0) {{"
         return [test, *indented(ends), "}"] if ends else []
 
     def joined(self, numbers: Sequence[int]) -> list[str]:
-        """All blocks as one, in the states."""
+        """Print how the sums of all blocks become one, in the states of these numbers."""
         whole = [f"s{n}[k] = sum{n}[k];" for n in numbers]
         return per_row(self.rows, [*map(self._added, numbers), *whole])
 
     def whole(self, number: int) -> str:
-        """C text of all blocks of a state, while it takes in elements."""
+        """Return C text of the sum of all blocks of a state while elements still join."""
         before, *excess = (f"{name}[k]" for name in self.variables(number))
         before = f"({before} - {excess[0]})" if excess else before
         return f"({before} + s{number}[k])"
@@ -60,6 +62,6 @@ class LongSums:
 
 
 def per_row(rows: int, lines: Sequence[str]) -> list[str]:
-    """The lines for each row ``k`` that a thread has at once."""
+    """Return a loop that runs the lines for each row ``k`` that a thread has at once."""
     head = ["#pragma unroll", f"for (int k = 0; k < {rows}; k++) {{"]
     return [*head, *indented(lines), "}"] if lines else []

@@ -1,9 +1,10 @@
-"""Merges the parts of a row that several threads hold.
+"""Merges of the states that several threads have of one row.
 
 Lanes merge by shuffles, warps through shared memory, and the blocks of a cluster by asynchronous
-stores to each other's shared memory, which no fence follows. Where the lanes of a warp are those of
-different rows, all merge through shared memory. Afterwards every thread of the row has the whole
-states."""
+stores to each other's shared memory, which need no fence. Where the lanes of a warp have different
+rows, all threads merge through shared memory. In the end every thread of the row has the whole
+states.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +21,22 @@ from tilewright.spaces.cuda.target import WARP
 SLOT = 8
 """Bytes of shared memory for a variable."""
 SENT = 4
-"""Variables that a block sends at a time, 4 bytes each."""
+"""Variables, 4 bytes each, that a block sends at a time."""
 BARRIER = 16
-"""Bytes of an mbarrier, and of what aligns the vectors behind it."""
+"""Bytes of an mbarrier, padded to align the vectors behind it."""
 BUFFERS = 2
-"""Rounds, one for each tile of a block, that have room of their own: a block sends for the next but
-one only when it has what all sent for the next, and so are done with what came before."""
+"""Rounds of exchange, one for each tile of a block, that have room of their own.
+
+Two suffice: a block sends for the round after the next only when it has received what all others
+sent for the next one, which are thus done with the round before.
+"""
 
 
 def exchange_bytes(variables: Any, cluster: Any) -> Any:
-    """Shared memory for what blocks of a cluster send each other of so many variables."""
+    """Return the shared memory, in bytes, for what the blocks of a cluster send each other.
+
+    Each sends as many ``variables``; both arguments may be numbers or arrays.
+    """
     return BUFFERS * (BARRIER + ceil_div(variables, SENT) * SENT * 4 * cluster)
 
 
@@ -55,9 +62,10 @@ class _Slot:
 
 @dataclass(frozen=True)
 class Merging:
-    """Merges ``states`` over ``row_threads`` threads in each of ``cluster`` blocks of
-    ``block_rows`` rows; ``place`` is where its slots begin in shared memory. ``across`` says
-    whether neighbouring threads are of different rows.
+    """The merge of ``states`` over ``row_threads`` threads in each of ``cluster`` blocks.
+
+    A block has ``block_rows`` rows; ``place`` is where its slots begin in shared memory. ``across``
+    is true if neighbouring threads have different rows.
     """
 
     states: States
@@ -74,7 +82,7 @@ class Merging:
 
     @property
     def bytes(self) -> int:
-        """Shared memory that it takes."""
+        """Bytes of shared memory that the merge takes."""
         if self.across:
             parts = self.row_threads * self.block_rows if self.row_threads > 1 else 0
         else:
@@ -92,14 +100,16 @@ class Merging:
 
     @property
     def barriers(self) -> list[str]:
-        """C texts of the barriers that what other blocks send completes; behind each is room for
-        it, see :data:`BUFFERS`."""
+        """C texts of the barriers that states sent by other blocks complete.
+
+        Behind each is the room for what is sent; see :data:`BUFFERS`.
+        """
         first, apart = self.place + self.bytes - self._sent_bytes, self._sent_bytes // BUFFERS
         return [f"shared + {first + n * apart}" for n in range(BUFFERS)]
 
     def lines(self) -> list[str]:
-        """C lines by which the threads of a row come to its whole states; all of a block's threads
-        run them."""
+        """Print how the threads of a row come to its whole states; all threads of a block run
+        this."""
         if self.across:
             return self._across() if self.row_threads > 1 else []
         found = self._by_shuffles(min(self.row_threads, WARP), 1)
@@ -110,7 +120,10 @@ class Merging:
         return found
 
     def _across(self) -> list[str]:
-        """Threads whose numbers in a row differ in one bit merge, bit after bit."""
+        """Print merges through shared memory of threads whose numbers in a row differ in one bit.
+
+        Bits follow each other from the lowest.
+        """
         rows, wide = self.block_rows, self.row_threads * self.block_rows
         lines: list[str] = []
         mask = 1
@@ -127,8 +140,10 @@ class Merging:
         return lines
 
     def _by_shuffles(self, lanes: int, threads: int) -> list[str]:
-        """Lanes whose numbers differ in one bit below ``lanes`` merge, bit after bit; before, each
-        has the states of so many threads."""
+        """Print merges of lanes whose numbers differ in one bit below ``lanes``, bit after bit.
+
+        Before, each lane has the states of ``threads`` threads.
+        """
         lines: list[str] = []
         mask = 1
         while mask < lanes:
@@ -150,7 +165,10 @@ class Merging:
         ]
 
     def _through_cluster(self) -> list[str]:
-        """Every block sends its states to all, itself included; lanes take one block's each."""
+        """Print how blocks send their states to all blocks, themselves included, and merge.
+
+        Each lane takes the states of one block; then lanes merge by shuffles.
+        """
         apart = self._sent_bytes // BUFFERS
         lines = [
             f"const u32 done = {self.barriers[0]} + {apart} * (round & 1);",
@@ -163,13 +181,14 @@ class Merging:
 
     @property
     def _vectors(self) -> list[tuple[int, int]]:
-        """First variable of each vector that is sent, and its offset from the first vector."""
+        """The first variable of each vector that is sent, and its offset in bytes from the first
+        vector."""
         count = ceil_div(self._variables, SENT)
         return [(i * SENT, i * SENT * 4 * self.cluster) for i in range(count)]
 
     @property
     def _all_states(self) -> list[tuple[str, str]]:
-        """Type and variable of every state of every row."""
+        """The type and the variable of each state of each row."""
         rows = range(self.states.rows)
         return [(kind, f"{n}[{k}]") for k in rows for kind, n in self.states.variables]
 
@@ -214,8 +233,10 @@ class Merging:
         return per_row(self.states.rows, lines)
 
     def _places(self, place: int, wide: int, column: str) -> list[tuple[str, str, str]]:
-        """Type, variable of row ``k`` and offset in shared memory of each variable, in an array
-        that is ``wide`` slots wide."""
+        """Return type, name and offset in shared memory of each variable of row ``k``.
+
+        Each variable has an array of rows that are ``wide`` slots wide; ``column`` is the slot.
+        """
         rows = self.states.rows
         return [
             (
@@ -228,7 +249,7 @@ class Merging:
 
 
 def exchange_begins(mergings: Sequence[Merging]) -> list[str]:
-    """Lines by which a block of a cluster says that it may be sent states, and counts rounds."""
+    """Print how a block of a cluster initialises its barriers and starts to count rounds."""
     lines = [f"tw::mbarrier_init({b}, 1);" for merging in mergings for b in merging.barriers]
     return [
         *("if (threadIdx.x == 0) {", *indented([*lines, "tw::fence_barrier_init();"]), "}"),
@@ -238,4 +259,4 @@ def exchange_begins(mergings: Sequence[Merging]) -> list[str]:
 
 
 EXCHANGE_WAITS = ("if (round == 0) {", "  tw::sync_warp();", "  tw::cluster_wait();", "}")
-"""Lines before the first exchange: nothing is sent to blocks that have not begun."""
+"""Lines before the first exchange: no state is sent to a block that has not begun."""

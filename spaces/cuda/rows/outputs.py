@@ -1,4 +1,4 @@
-"""Results and elements on their way to the outputs."""
+"""The stores of a row's results and elements to the outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilewright.spaces.language.program import Output
 
 
 def stored(value: Value, array: Output) -> str:
-    """C text of a value in the output's type."""
+    """Return C text of a value in the type of the output ``array``."""
     if array.element.is_integer and value.whole:
         return f"({C_TYPES[array.dtype]}){value}"
     if array.dtype in ("float64", "float32"):
@@ -26,7 +26,7 @@ def stored(value: Value, array: Output) -> str:
 
 
 def row_outputs(context: Context) -> list[str]:
-    """Store the outputs that have a value for each row."""
+    """Print the stores of outputs that have one value for each row."""
     found = [o for o in context.rows.outputs if not o.place.by_column]
     if not found:
         return []
@@ -49,11 +49,11 @@ class ElementOutputs:
 
     @property
     def outputs(self) -> list[RowOutput]:
-        """Those outputs."""
+        """The outputs with a value for each element."""
         return [o for o in self.context.rows.outputs if o.place.by_column]
 
     def lines(self) -> list[str]:
-        """The sweep, with its pointers."""
+        """Print the sweep, after the pointers to where rows of outputs start."""
         context, pointers = self.context, []
         for n, output in enumerate(self.outputs):
             access = _access(context, output)

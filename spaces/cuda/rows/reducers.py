@@ -1,4 +1,4 @@
-"""States of the reductions of a pass: how elements join them, and how two parts of a row merge."""
+"""The states of a pass's reductions: how elements join them, and how two parts of a row merge."""
 
 from __future__ import annotations
 
@@ -23,27 +23,31 @@ TW_INLINE long long tw_remainder(long long a, long long b) { return a - b * tw_q
 TW_INLINE T tw_change(T from, T to) { return from == to ? (T)0 : to - from; }
 TW_INLINE T tw_reference(T best, T nothing) { return best == nothing ? (T)0 : best; }
 """
-"""Quotients as the language has them; the change of a result, none where both are the same
-infinity; and what elements are measured from, zero where no element was better than nothing: then
-``exp(x - best)`` of an element that is minus infinity is zero, as it will be under any other best.
-``T`` is the type computed in."""
+"""C functions on the type ``T`` that is computed in, which states need.
+
+Quotients and remainders are rounded down, as in the language. ``tw_change`` is the difference of
+two results, 0 if they are the same infinity. ``tw_reference`` is the extreme that elements are
+measured from, 0 if no element was better than nothing: then ``exp(x - best)`` of an element of
+minus infinity is zero, as under any other extreme.
+"""
 EXTREMES = ("max", "min")
 """Reducers whose states elements are measured from."""
 
 
 def helpers(real: str) -> str:
-    """The functions that states need, on ``real``."""
+    """Return the C functions that states need, on the type ``real``."""
     return place_helpers(real) + typed(HELPERS + block_sums.HELPER, real)
 
 
 @dataclass(frozen=True)
 class States:
-    """The states of ``pass_``, in variables ``s0[k]``, ``s1[k]``, ...: one for each row ``k`` that
-    a thread has at once, and places ``p0[k]`` of what ``argmax`` and ``argmin`` found.
+    """The states of the reductions of ``pass_``, in C variables.
 
-    ``scope`` says how anything but a state is written. Where every thread has so many ``elements``
-    in each of its ``steps``, sums of a constant are known and have no variables. Sums of a thread
-    are added up in blocks of ``block_steps`` steps, if that is not 0: ``s0[k]`` is of a block then.
+    ``s0[k]``, ``s1[k]``, ... are the states of each row ``k`` that a thread has at once, ``p0[k]``,
+    ... the places that an ``argmax`` or ``argmin`` found. ``scope`` says how anything but a state
+    is written. If every thread has the same number of ``elements`` in each of its ``steps``, sums
+    of a constant are known and have no variables. Long sums are added up in blocks of
+    ``block_steps`` steps, if that is not 0: then ``s0[k]`` is that of a block.
     """
 
     pass_: Sequence[ChainReduction]
@@ -57,21 +61,21 @@ class States:
 
     @property
     def number(self) -> dict[str, int]:
-        """Reductions by their place in the pass."""
+        """The place of each reduction in the pass, by its name."""
         return {r.name: n for n, r in enumerate(self.pass_)}
 
     def is_argument(self, r: ChainReduction) -> bool:
-        """Whether a reduction gives a place."""
+        """Return true if a reduction gives a place, as ``argmax`` does."""
         return REDUCERS[r.reducer].argument
 
     def is_known(self, r: ChainReduction) -> bool:
-        """Whether a reduction is a sum of a constant over elements that are counted."""
+        """Return true if a reduction sums up a constant over a known number of elements."""
         is_constant = r.reducer == "sum" and isinstance(r.element, Number)
         return self.elements is not None and is_constant
 
     @property
     def variables(self) -> list[tuple[str, str]]:
-        """C type and name of all variables of a row."""
+        """The C type and the name of each variable of a row."""
         found = []
         for n, r in enumerate(self.pass_):
             if self.is_known(r):
@@ -82,7 +86,7 @@ class States:
         return found
 
     def declare(self) -> list[str]:
-        """Variables for no elements."""
+        """Print the declarations of all variables, with the states of no elements."""
         lines = []
         for n, r in enumerate(self.pass_):
             if self.is_known(r):
@@ -97,13 +101,13 @@ class States:
         return lines
 
     def _nothing(self, r: ChainReduction) -> str:
-        """C text of the state of no elements."""
+        """Return C text of the state of no elements."""
         return _identity(REDUCERS[r.reducer].identity, self.scope.real)
 
     # -- blocks of long sums -------------------------------------------------------------------
 
     def is_long(self, r: ChainReduction) -> bool:
-        """Whether a reduction is a sum that is added up in blocks."""
+        """Return true if a reduction is a sum that is added up in blocks."""
         return self.block_steps > 0 and r.reducer == "sum" and not self.is_known(r)
 
     @property
@@ -115,17 +119,19 @@ class States:
         return [n for n, r in enumerate(self.pass_) if self.is_long(r)]
 
     def step_ends(self) -> list[str]:
-        """The end of a ``step``: every so many of them a block ends."""
+        """Print the end of a ``step``: after every ``block_steps`` of them a block ends."""
         return self._sums.step_ends(self._long)
 
     def blocks_joined(self) -> list[str]:
-        """All blocks of a thread as one."""
+        """Print how the sums of all blocks of a thread become one."""
         return self._sums.joined(self._long)
 
     @property
     def levels(self) -> list[list[ChainReduction]]:
-        """Reductions whose elements may join at the same time: those of a level read states of
-        levels before it only."""
+        """Reductions by level: those of one level read only states of levels before it.
+
+        The elements of a level's reductions may join their states at the same time.
+        """
         level: dict[str, int] = {}
         found: list[list[ChainReduction]] = []
         for r in self.pass_:
@@ -141,9 +147,12 @@ class States:
     def within(
         self, prefix: str = "s", threads: int | None = None, reference: bool = False
     ) -> Scope:
-        """The scope in which reads of states are those of the variables ``prefix``, of so many
-        threads' elements; None for one thread on its way, in ``step``. Extremes are references
-        that elements are measured from, if that is wanted."""
+        """Return a scope in which reads of reductions are reads of states.
+
+        The states are the variables with this ``prefix``, of the elements of ``threads`` threads;
+        None stands for one thread on its way, in ``step``. If ``reference`` is true, extremes are
+        read as references that elements are measured from (``tw_reference``).
+        """
 
         def read(node: Read) -> Value:
             if node.name in self.number:
@@ -161,7 +170,7 @@ class States:
         return replace(self.scope, read=read)
 
     def _known(self, r: ChainReduction, prefix: str, threads: int | None) -> str:
-        """C text of a known sum; see :meth:`within`."""
+        """Return C text of a known sum; see :meth:`within`."""
         assert isinstance(r.element, Number)
         assert self.elements is not None
         of_step = float(r.element.value * self.elements)
@@ -171,12 +180,14 @@ class States:
         return _identity(of_step * self.steps * (threads or 1), self.scope.real)
 
     def factors(self, r: ChainReduction) -> tuple[Expression, ...]:
-        """What the element of a sum is the product of; of other reductions, the element."""
+        """Return the factors whose product a sum takes as its element; of others, the element."""
         return self.within().factors(r.element) if r.reducer == "sum" else (r.element,)
 
     def join(self, r: ChainReduction, factors: Sequence[str], rank: str) -> str:
-        """Take one more element, the product of ``factors``; ``rank`` is its place along the
-        row."""
+        """Return the C statement by which one more element joins a state.
+
+        The element is the product of ``factors``; ``rank`` is its place along the row.
+        """
         n = self.number[r.name]
         if self.is_argument(r):
             return f"tw_{r.reducer}(s{n}[k], p{n}[k], {factors[0]}, {rank});"
@@ -184,11 +195,11 @@ class States:
 
     @property
     def corrected(self) -> bool:
-        """Whether any reduction is corrected when results change."""
+        """True if any reduction is corrected when the results it depends on change."""
         return any(r.correction for r in self.pass_)
 
     def remember(self) -> list[str]:
-        """Remember all states as ``old0[k]``, ``old1[k]``, ..., all blocks of them."""
+        """Print copies of all states, with all their blocks, to ``old0[k]``, ``old1[k]``, ..."""
         real, names = self.scope.real, self._varying
         long = self._long
         copies = [f"old{n}[k] = {self._sums.whole(n) if n in long else f's{n}[k]'};" for n in names]
@@ -199,7 +210,7 @@ class States:
         ]
 
     def kept(self) -> list[str]:
-        """What was remembered of row ``k``, as ``a0``, ``a1``, ..."""
+        """Print the declarations of ``a0``, ``a1``, ...: what was remembered of row ``k``."""
         return [f"const {self.scope.real} a{n} = old{n}[k];" for n in self._varying]
 
     @property
@@ -208,7 +219,8 @@ class States:
         return [n for n, r in enumerate(self.pass_) if not self.is_known(r)]
 
     def correct(self, r: ChainReduction) -> list[str]:
-        """Bring what was kept of row ``k`` up to the states of now."""
+        """Print how the state of row ``k`` is corrected from the remembered results to the
+        present."""
         n = self.number[r.name]
         if self.is_long(r) and isinstance(r.correction, Scaling):
             factor = self._factor(r.correction, self.within("a"), self.within("s"))
@@ -219,8 +231,10 @@ class States:
         return [f"s{n}[k] = {self._moved(r, 'a')};"] if r.correction else []
 
     def settle(self, threads: int) -> list[str]:
-        """Lines that bring the states of the whole row ``k``, which so many threads share, from
-        references to results: they differ where no element was better than nothing."""
+        """Print how the states of the whole row ``k`` are corrected from references to results.
+
+        The two differ where no element was better than nothing. ``threads`` threads share the row.
+        """
         measured, final = self.within("s", threads, reference=True), self.within("s", threads)
         lines = []
         for n, r in enumerate(self.pass_):
@@ -234,8 +248,10 @@ class States:
         return lines
 
     def result(self, r: ChainReduction, threads: int) -> str:
-        """C text of what the program means by the reduction, of the states of the whole row, which
-        so many threads share."""
+        """Return C text of the reduction's final result.
+
+        The states are those of the whole row, which ``threads`` threads share.
+        """
         if self.is_argument(r):
             return f"p{self.number[r.name]}[k]"
         return self.within("s", threads).number(r.result)
@@ -243,8 +259,11 @@ class States:
     # -- parts ---------------------------------------------------------------------------------
 
     def merge(self, other: Callable[[str, str], str], threads: int) -> list[str]:
-        """Merge row ``k`` with another part's; ``other`` gives its variable by type and name. Each
-        part is of so many threads, where elements are counted."""
+        """Print how the states of row ``k`` merge with those of another part.
+
+        ``other`` returns the other part's variable, by type and name. Each part is of ``threads``
+        threads, where elements are counted.
+        """
         lines = []
         for kind, name in self.variables:
             own = name.removeprefix("s")
@@ -259,8 +278,10 @@ class States:
         return lines
 
     def _moved(self, r: ChainReduction, part: str, threads: int | None = None) -> str:
-        """The state of a part, corrected from its own results to those that are in force. Products
-        are rounded, so that both of two parts merge to the same number."""
+        """Return C text of a part's state, corrected from its own results to the merged ones.
+
+        Products are rounded, so that both parts come to the same number.
+        """
         n = self.number[r.name]
         measured = isinstance(r.correction, Series)
         own = self.within(part, threads, measured)
@@ -282,8 +303,11 @@ class States:
         return f"tw_{scaling.function}({self._change(scaling, own, now)})"
 
     def _change(self, scaling: Scaling, own: Scope, now: Scope) -> str:
-        """How far an exponent moves: the multiple of a difference, which is finite where multiples
-        are not."""
+        """Return C text of how far the exponent of a scaling moves.
+
+        If it is the multiple of a state, it is the multiple of a difference, which is finite where
+        multiples are not.
+        """
         exponent, known = scaling.exponent, _Known(frozenset(self.number), now)
         states = states_of(exponent, known)
         states = exponent if exponent == Negation(states) else states
@@ -293,17 +317,17 @@ class States:
 
 @dataclass(frozen=True)
 class _Known:
-    """Tells which expressions read the ``states`` of that name, written in ``scope``."""
+    """The expressions that read one of these ``states``, written in ``scope``."""
 
     states: frozenset[str]
     scope: Scope
 
     def holds(self, node: Expression) -> bool:
-        """Tell whether an expression does."""
+        """Return true if an expression reads one of the states."""
         return any(read.name in self.states for read in node.reads)
 
     def text(self, node: Expression) -> str:
-        """Write an expression."""
+        """Return C text of an expression."""
         return self.scope.number(node)
 
 

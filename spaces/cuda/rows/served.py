@@ -1,4 +1,4 @@
-"""Which programs of rows the template serves, and why it refuses others, in words."""
+"""The programs of rows that the template refuses, with reasons in words."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tilewright.spaces.language.program import Operand
 from tilewright.spaces.language.tree import Binary, Call, Expression, Number
 
 MOST_ROWS = 2**31 - 2**16
-"""Rows that 32 bits count, with those that tiles stick out by."""
+"""The most rows: 32 bits must count them and those by which tiles reach beyond."""
 
 
 def why_not(rows: Rows, target: CudaTarget) -> str | None:
-    """Why not: types, functions and sizes that kernels do not have; None if nothing."""
+    """Return why kernels lack a type, a function or a size of the program, in words; else None."""
     return _types(rows, target) or _whole_numbers(rows) or _functions(rows) or _sizes(rows)
 
 
@@ -38,7 +38,7 @@ def _types(rows: Rows, target: CudaTarget) -> str | None:
 
 
 def _whole_numbers(rows: Rows) -> str | None:
-    """Sums of whole numbers must be exact, and kernels sum up floating-point numbers."""
+    """Return why sums of whole numbers, which must be exact, cannot be: kernels sum up floats."""
     whole = frozenset(o.name for o in rows.program.operands if o.element.is_integer)
     for pass_ in rows.plain:
         for r in pass_:
@@ -52,7 +52,10 @@ def _whole_numbers(rows: Rows) -> str | None:
 
 
 def _why_too_large(rows: Rows, output: RowOutput) -> str | None:
-    """Why an output of integers would have to be clipped, or, of elements, rounded as a float."""
+    """Return why an output of integers does not hold all values, or None.
+
+    Values would have to be clipped or, if there is one for each element, rounded as floats.
+    """
     element = output.array.element
     if not element.is_integer:
         return None

@@ -1,4 +1,4 @@
-"""What rows schedules take: registers, shared memory, and what is on its way from memory."""
+"""Resources of rows schedules, for whole populations: registers, shared memory, bytes in flight."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class RowSizes(RowTile, BlockResources):
 
     @cached_property
     def online(self) -> Use:
-        """The sweeps with as few passes as there can be."""
+        """The sweeps with as few passes as possible."""
         return Use(self.rows, self.rows.online)
 
     # -- arrays --------------------------------------------------------------------------------
 
     @cached_property
     def streams(self) -> list[tuple[Array, RowAddress]]:
-        """The arrays that differ from element to element and from row to row, outputs too."""
+        """The arrays, outputs too, that differ from element to element and from row to row."""
         operand = self.rows.program.operand
         reads = [(operand[r.name], self.rows.places[r]) for r in self.plain.elements]
         written = [(o.array, o.place) for o in self.rows.outputs]
@@ -61,18 +61,18 @@ class RowSizes(RowTile, BlockResources):
         return min([*widths, *bytes], default=1)
 
     def _is_stream(self, place: RowAddress) -> bool:
-        """Whether each row has elements of its own there."""
+        """Return true if each row has elements of its own at a place."""
         return place.by_row or self.rows.row_count == 1
 
     @cached_property
     def lies_along_rows(self) -> bool:
-        """Whether neighbours in memory are of different rows, in the largest array."""
+        """True if neighbours in memory, in the largest array, belong to different rows."""
         largest = max(self.streams, key=lambda stream: stream[0].size, default=None)
         return largest is not None and largest[1].columns[-1] != 1
 
     @property
     def spreads(self) -> bool:
-        """Whether there is work for many threads whatever their number in a row."""
+        """True if there is work for many threads whatever their number in a row."""
         return self.rows.is_map or self.lies_along_rows
 
     @cached_property
@@ -82,7 +82,8 @@ class RowSizes(RowTile, BlockResources):
         return largest[0].element.bytes if largest else self.real
 
     def _words(self, reads: tuple[Read, ...], c: Any) -> Any:
-        """32-bit registers of a vector of each of ``reads``, for each row of a thread."""
+        """Return the 32-bit registers of one vector of each of ``reads``, for all rows of a
+        thread."""
         total: Any = 0
         for read in reads:
             array = self.rows.program.operand[read.name]
@@ -93,22 +94,22 @@ class RowSizes(RowTile, BlockResources):
 
     @cached_property
     def holds_pairs(self) -> bool:
-        """Whether two elements that stay share a register."""
+        """True if two elements that stay on chip share a register."""
         operand = self.rows.program.operand
         names = {operand[r.name].dtype for r in self.plain.repeated}
         return self.widest > 1 and not names.isdisjoint(PAIRED)
 
     @cached_property
     def common(self) -> tuple[Read, ...]:
-        """What differs along a row and is the same for all rows."""
+        """The reads that differ along a row and are the same for all rows."""
         return tuple(read for read in self.plain.elements if not self.rows.places[read].by_row)
 
     def keeps_common(self, c: Any) -> Any:
-        """Whether what is the same for all rows stays for all tiles."""
+        """Return true where operands that all rows share stay in registers for all tiles."""
         return c["row_invariants"] == "kept"
 
     def _own(self, reads: tuple[Read, ...]) -> tuple[Read, ...]:
-        """Those of ``reads`` of which each row has its own."""
+        """Return those of ``reads`` of which each row has its own."""
         return tuple(read for read in reads if self.rows.places[read].by_row)
 
     def _rows_of(self, read: Read, c: Any) -> Any:
@@ -117,7 +118,7 @@ class RowSizes(RowTile, BlockResources):
     # -- resources -----------------------------------------------------------------------------
 
     def held_words(self, c: Any) -> Any:
-        """Registers of what stays between sweeps."""
+        """Return the registers of elements that stay between sweeps."""
         own = self._own(self.plain.repeated)
         shared = tuple(read for read in self.plain.repeated if read not in own)
         kept = self._words(own, c) + np.where(self.keeps_common(c), 0, self._words(shared, c))
@@ -125,18 +126,21 @@ class RowSizes(RowTile, BlockResources):
         return np.where(c["row_storage"] == "registers", words, 0) * self.turns(c)
 
     def common_words(self, c: Any) -> Any:
-        """Registers of what stays for all tiles."""
+        """Return the registers of elements that stay for all tiles."""
         return np.where(self.keeps_common(c), self._words(self.common, c) * self.turns(c), 0)
 
     def flight_words(self, c: Any) -> Any:
-        """Registers of what is read at once in a step."""
+        """Return the registers of the elements that a step reads at once."""
         own, every = self._own(self.plain.elements), self.plain.elements
         fresh = np.where(self.keeps_common(c), self._words(own, c), self._words(every, c))
         return np.where(c["row_storage"] == "registers", 0, fresh * c["unroll"])
 
     def registers(self, c: Any) -> Any:
-        """The least 32-bit registers that a thread can do with. Calibrated on what NVRTC 13.5
-        needs not to spill: of what is held between sweeps, a fourth more."""
+        """Return the fewest 32-bit registers with which a thread does not spill.
+
+        Calibrated on what NVRTC 13.5 needs: elements held between sweeps take a fourth more than
+        their size.
+        """
         variables = self.variables * c["thread_rows"] * (self.real // 4)
         numbers = c["vector"] * (self.real // 4) // 2
         pointers = 2 * c["thread_rows"] * len(self.streams)
@@ -145,7 +149,7 @@ class RowSizes(RowTile, BlockResources):
 
     @cached_property
     def variables(self) -> int:
-        """Variables of a row: states of the pass that has most, and results."""
+        """Variables of a row: results, and the states of the pass that has most."""
         results = sum(map(len, self.plain.passes))
         return results + max(
             map(self._states, (*self.plain.passes, *self.online.passes)), default=0
@@ -155,7 +159,7 @@ class RowSizes(RowTile, BlockResources):
         return sum(1 + REDUCERS[r.reducer].argument for r in pass_)
 
     def slot_bytes(self, c: Any) -> Any:
-        """Shared memory of merges."""
+        """Return the bytes of shared memory that merges take."""
         wide = np.where(c["row_threads"] > WARP, c["row_threads"] // WARP, 0)
         if self.lies_along_rows:
             wide = np.where(c["row_threads"] > 1, self.threads(c), 0)
@@ -169,7 +173,7 @@ class RowSizes(RowTile, BlockResources):
         return np.where(online, bytes(self.online.passes), bytes(self.plain.passes))
 
     def held_bytes(self, c: Any) -> Any:
-        """Shared memory of a tile that comes or stays there."""
+        """Return the bytes of shared memory for the elements of one tile."""
         bytes: Any = 0
         for read in self.plain.repeated:
             size = self.rows.program.operand[read.name].element.bytes
@@ -179,5 +183,5 @@ class RowSizes(RowTile, BlockResources):
         return np.where(self.copied(c), whole, 0)
 
     def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block."""
+        """Return the bytes of shared memory of a block."""
         return self.held_bytes(c) * self.buffers(c) + self.slot_bytes(c)

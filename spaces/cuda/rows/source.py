@@ -1,4 +1,4 @@
-"""How one read of an operand comes to registers, and from there to the type computed in."""
+"""The loads of an operand into registers, and the conversion to the type computed in."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
 
 PAIRED = ("float16", "bfloat16")
-"""Types of which registers hold two."""
+"""Types of which a register holds two elements."""
 ENTRY = """\
 TW_INLINE int tw_entry(int i, int below) { return i < 0 ? 0 : i < below ? i : below - 1; }
 """
-"""Entries of tables, bounded so that no read is wild."""
+"""The C function that bounds entries of tables, so that no read is outside of an array."""
 SATURATED = """\
 TW_INLINE int tw_saturated(i64 x) {
   return x < -0x7fffffffLL ? -0x7fffffff : x > 0x7fffffffLL ? 0x7fffffff : (int)x;
 }
 """
-"""Entries of 64 bits in 32."""
+"""The C function that saturates entries of 64 bits to 32 bits."""
 
 
 def digits(position: str, spans: tuple[Span, ...]) -> list[Index]:
-    """The point of each span at a place along all of them, the last the fastest."""
+    """Return the index along each span of ``position`` in all of them; the last span is fastest."""
     whole = index(position, prod(span.extent for span in spans))
     found = []
     for i, span in enumerate(spans):
@@ -38,8 +38,11 @@ def digits(position: str, spans: tuple[Span, ...]) -> list[Index]:
 
 
 def widest(place: RowAddress, columns: tuple[Span, ...]) -> int:
-    """The most elements, a power of two, that lie side by side and aligned wherever a vector of
-    columns starts; 1 if columns are no neighbours."""
+    """Return the most elements, a power of two up to 16, that every vector reads side by side,
+    aligned.
+
+    1 if the columns of ``place`` are no neighbours in memory.
+    """
     if place.columns[-1] != 1:
         return 1
     steps = (place.offset, *place.rows, *place.columns[:-1], *(step for _, step in place.gathers))
@@ -51,8 +54,11 @@ def widest(place: RowAddress, columns: tuple[Span, ...]) -> int:
 
 @dataclass(frozen=True)
 class Access:
-    """The place of an array at rows and columns: operand number ``argument`` of the kernel, its
-    elements ``vector`` at a time if they lie side by side."""
+    """The elements of ``array`` at rows and columns.
+
+    ``argument`` is the array's name in the kernel, ``place`` its address as a function of rows and
+    columns. Elements are read ``vector`` at a time if they lie side by side.
+    """
 
     rows: Rows
     array: Array
@@ -62,26 +68,26 @@ class Access:
 
     @property
     def is_vector(self) -> bool:
-        """Whether a vector is read at once."""
+        """True if a vector is read at once."""
         return widest(self.place, self.rows.columns) >= self.vector
 
     @property
     def paired(self) -> bool:
-        """Whether words of two elements are moved."""
+        """True if elements are moved in words of two."""
         return self.is_vector and self.vector > 1 and self.array.dtype in PAIRED
 
     @property
     def words(self) -> int:
-        """Registers' worth of a vector, in elements of :attr:`kind`."""
+        """Elements of type :attr:`kind` of a vector."""
         return self.vector // 2 if self.paired else self.vector
 
     @property
     def kind(self) -> str:
-        """C type of what is held of it."""
+        """The C type in which registers hold elements: words of pairs, or the array's own."""
         return "u32" if self.paired else C_TYPES[self.array.dtype]
 
     def start(self, row: str, gathered: Mapping[Read, str]) -> str:
-        """C text of the row's first element, an offset in elements."""
+        """Return C text of the offset of a row's first element, in elements."""
         terms = [str(self.place.offset)] if self.place.offset else []
         for digit, step in zip(digits(row, self.rows.rows), self.place.rows, strict=True):
             if step and digit.value != 0:
@@ -91,31 +97,31 @@ class Access:
         return " + ".join(terms) or "0"
 
     def _below(self, table: Read) -> int:
-        """What the entries of a table are below."""
+        """Return the bound that all entries of a table are below."""
         drawn = self.rows.program.operand[table.name].drawn
         assert drawn is not None
         return drawn.below
 
     def along(self, column: str) -> str:
-        """C text of a column's distance from the row's start, in elements."""
+        """Return C text of a column's distance from the row's start, in elements."""
         found = Index()
         for digit, step in zip(digits(column, self.rows.columns), self.place.columns, strict=True):
             found = found + digit * step
         return found.text
 
     def chunks(self) -> list[tuple[int, int]]:
-        """First word and number of words of each access of at most 16 bytes."""
+        """Return first word and number of words of each access, which has at most 16 bytes."""
         bytes = 4 if self.paired else self.array.element.bytes
         size = min(self.words, 16 // bytes)
         return [(start, size) for start in range(0, self.words, size)]
 
     def chunk_bytes(self) -> list[int]:
-        """Bytes from the vector's start to each access."""
+        """Return the bytes from the vector's start to each access."""
         bytes = 4 if self.paired else self.array.element.bytes
         return [start * bytes for start, _ in self.chunks()]
 
     def load(self, to: str, pointer: str, column: str, stream: bool) -> list[str]:
-        """Lines that read the vector at ``column`` into the words from ``to`` on."""
+        """Print how the vector at ``column`` is read into the words from ``to`` on."""
         if not self.is_vector:
             return [
                 f"({to})[{i}] = tw::load_global({pointer} + ({self.along(f'({column} + {i})')}));"
@@ -130,8 +136,10 @@ class Access:
         ]
 
     def unpack(self, to: str, words: str, real: str, again: bool = False) -> list[str]:
-        """Lines that turn held words into the numbers ``to``; ``again`` if the compiler is not to
-        keep the numbers that it made of them before."""
+        """Print how held words become the numbers ``to``.
+
+        ``again`` keeps the compiler from holding on to the numbers that it made of them before.
+        """
         if self.paired:
             kind = C_TYPES[self.array.dtype]
             lines = []
@@ -156,7 +164,7 @@ class Access:
 
 
 def number_of(element: str, array: Array, real: str) -> str:
-    """An element in the type computed in; whole numbers stay what they are."""
+    """Return C text of an element in the type computed in; whole numbers stay what they are."""
     if array.element.is_integer:
         return f"tw_saturated({element})" if array.dtype == "int64" else element
     if array.dtype == "float64" or (array.dtype in ("float32", "tfloat32") and real == "float"):

@@ -1,4 +1,4 @@
-"""One sweep along rows: vectors come to registers, step by step, and elements are made use of."""
+"""A sweep along rows: each step reads vectors to registers and uses their elements."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tilewright.spaces.language.tree import Expression, Read
 
 @dataclass(frozen=True)
 class Level:
-    """What is done with every element at the same time.
+    """Uses of elements that may all happen at the same time.
 
-    ``use`` takes C texts of the ``expressions`` of element ``i`` of row ``k``; ``before`` are lines
-    of row ``k`` that come before the elements of every step but the first, ``declare`` and
-    ``after`` those around the elements of a vector.
+    ``use`` takes C texts of the ``expressions`` of element ``i`` of row ``k`` and returns
+    statements. ``before`` are lines of row ``k`` that come before the elements in each step but the
+    first; ``declare`` and ``after`` come before and after the elements of a vector.
     """
 
     scope: Scope
@@ -32,8 +32,10 @@ class Level:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The sweep of ``levels`` one after the other in each step, which ``begin`` starts and ``end``
-    ends."""
+    """The sweep of ``levels``, one after the other in each step.
+
+    A step begins with the lines ``begin``, after its loads, and ends with ``end``.
+    """
 
     context: Context
     levels: Sequence[Level]
@@ -41,7 +43,7 @@ class Sweep:
     end: Sequence[str] = field(default=())
 
     def lines(self) -> list[str]:
-        """All of it, as a block or a loop."""
+        """Print the sweep, as a block if it has one step, else as a loop."""
         context = self.context
         body = [
             f"const {context.integer} first = {context.first};",
@@ -59,14 +61,14 @@ class Sweep:
 
     @property
     def _beside(self) -> list[Read]:
-        """Reads that come one vector at a time: registers are full of what they hold."""
+        """The reads that come one vector at a time, since registers are full of held elements."""
         if self.context.values["row_storage"] != "registers":
             return []
         held = {*self.context.held, *self.context.common}
         return [read for read in self._reads if read not in held]
 
     def _fetch(self) -> list[str]:
-        """Read what registers do not hold already, all vectors of the step at once."""
+        """Print the reads, for all vectors of a step at once, of what registers do not hold yet."""
         if self.context.values["row_storage"] == "registers":
             return []
         reads = [read for read in self._reads if read not in self.context.common]
@@ -107,13 +109,13 @@ class Sweep:
         return ["{", *indented(body), "}"]
 
     def _vector(self, read: Read) -> str:
-        """Which vector that registers have of a read is number ``u`` of the step."""
+        """Return which of a read's vectors in registers is number ``u`` of the step."""
         if read in self._beside:
             return "0"
         return _turn(self.context) if read in self.context.common else "u"
 
     def _late(self, level: Level) -> list[str]:
-        """Read the elements of vector ``u`` that were not read before."""
+        """Print the reads of those elements of vector ``u`` that were not read before."""
         context, lines = self.context, []
         for read in context.use.reads(list(level.expressions)):
             if read in self._beside:
@@ -121,7 +123,8 @@ class Sweep:
         return lines
 
     def _numbers(self, level: Level) -> list[str]:
-        """Declare ``v0[i]``, ``v1[i]``, ...: the elements of a vector of row ``k``."""
+        """Print the declarations of ``v0[i]``, ``v1[i]``, ...: the elements of a vector of row
+        ``k``."""
         context = self.context
         lines = []
         for read in context.use.reads(list(level.expressions)):
@@ -136,14 +139,14 @@ class Sweep:
 
 
 def declaration(context: Context, read: Read, vectors: int) -> str:
-    """Registers for so many vectors of a read."""
+    """Return the declaration of registers for ``vectors`` vectors of a read."""
     access = context.accesses[read]
     size = vectors * access.words
     return f"{access.kind} x{context.name(read)}[{context.rows_of(read)}][{size}];"
 
 
 def words_of(context: Context, read: Read, vector: str = "u") -> str:
-    """C text of where a vector of row ``k`` is in registers."""
+    """Return C text of where the registers of a vector of row ``k`` begin."""
     words = context.accesses[read].words
     many = f"({vector})" if " " in vector else vector
     place = f" + {many} * {words}" if vector != "0" else ""
@@ -151,7 +154,7 @@ def words_of(context: Context, read: Read, vector: str = "u") -> str:
 
 
 def loaded(context: Context, read: Read, vector: str = "u") -> list[str]:
-    """Read vector ``u`` from memory, for all rows."""
+    """Print how vector ``u`` is read from memory, for all rows."""
     access, n, row = context.accesses[read], context.name(read), context.row_of(read)
     stream = context.values["loads"] == "stream" and row == "k"
     load = access.load(words_of(context, read, vector), f"from{n}[{row}]", "column", stream)
@@ -159,7 +162,8 @@ def loaded(context: Context, read: Read, vector: str = "u") -> list[str]:
 
 
 def hold(context: Context, is_copied: bool) -> list[str]:
-    """Read what stays between sweeps, unless shared memory has it already."""
+    """Print how elements that stay between sweeps are read, unless shared memory has them
+    already."""
     if not context.held:
         return []
     if context.values["row_storage"] == "shared":
@@ -175,7 +179,7 @@ def hold(context: Context, is_copied: bool) -> list[str]:
 
 
 def shared_by_rows(context: Context) -> list[str]:
-    """Read what is the same for all rows and stays for all tiles."""
+    """Print how elements that are the same for all rows are read, to stay for all tiles."""
     lines, body = [], []
     for read in context.common:
         access, n = context.accesses[read], context.name(read)
@@ -189,13 +193,17 @@ def shared_by_rows(context: Context) -> list[str]:
 
 
 def copies(context: Context, buffer: str) -> list[str]:
-    """Copy to shared memory all that a thread is to find there."""
+    """Print how a thread copies to ``buffer`` in shared memory all elements that it is to find
+    there."""
     body = [line for read in context.held for line in _copied(context, read, buffer)]
     return over_steps(context, _vectors_of_step(context, body))
 
 
 def over_steps(context: Context, lines: Sequence[str]) -> list[str]:
-    """The lines for each ``step``, written out where registers have numbers of their own for it."""
+    """Return a loop of the lines over each ``step``.
+
+    It is unrolled if registers hold elements for all tiles, which are named by the step.
+    """
     if context.steps == 1:
         return ["{", *indented(lines), "}"]
     head = f"for (int step = 0; step < {context.steps}; step++) {{"
@@ -207,12 +215,12 @@ def _vectors_of_step(context: Context, lines: Sequence[str]) -> list[str]:
 
 
 def _turn(context: Context) -> str:
-    """C text of the number of vector ``u`` among a thread's."""
+    """Return C text of the number of vector ``u`` among a thread's vectors."""
     return f"step * {context.unroll} + u" if context.steps > 1 else "u"
 
 
 def _taken(context: Context, read: Read) -> list[str]:
-    """Load vector ``u`` from shared memory, for all rows."""
+    """Print how vector ``u`` is loaded from shared memory, for all rows."""
     access, to = context.accesses[read], words_of(context, read)
     place = context.shared_at(read, _turn(context))
     lines = [
@@ -223,7 +231,7 @@ def _taken(context: Context, read: Read) -> list[str]:
 
 
 def _copied(context: Context, read: Read, buffer: str) -> list[str]:
-    """Copy vector ``u`` to shared memory, for all rows."""
+    """Print how vector ``u`` is copied to shared memory, for all rows."""
     access = context.accesses[read]
     size = access.vector * access.array.element.bytes
     source = f"from{context.name(read)}[{context.row_of(read)}] + {access.along('column')}"
@@ -232,7 +240,7 @@ def _copied(context: Context, read: Read, buffer: str) -> list[str]:
 
 
 def vectors(context: Context, lines: Sequence[str]) -> list[str]:
-    """The lines for each vector ``u`` of a step that is within the row."""
+    """Return a loop of the lines over each vector ``u`` of a step that lies within the row."""
     if not lines:
         return []
     return [

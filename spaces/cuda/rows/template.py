@@ -1,6 +1,7 @@
-"""Reductions along rows and maps on a GPU.
+"""The template of reductions along rows and elementwise maps on a GPU.
 
-See ``spaces.cuda.rows.code`` for the kernel and ``spaces.cuda.rows.rules`` for what is ruled out.
+``spaces.cuda.rows.code`` prints the kernel; ``spaces.cuda.rows.rules`` says which schedules are
+refused.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 class CudaRows(Template):
-    """Chains of reductions along rows, and maps, of any program that is one."""
+    """The template of chains of reductions along rows, and of maps, of any program that is one."""
 
     name: ClassVar[str] = "rows"
     version: ClassVar[int] = 8
@@ -49,7 +50,10 @@ class CudaRows(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no program of rows, or a type or function beyond this GPU."""
+        """Return why a workload is no program of rows, or has a type or function beyond this GPU.
+
+        None if the template serves it.
+        """
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
         if not isinstance(workload, Computation):
@@ -61,11 +65,11 @@ class CudaRows(Template):
         return _why_product(workload, target) or why_not(rows, target)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.rows.traffic``."""
+        """Return the quantities of a population; see ``spaces.cuda.rows.traffic``."""
         return row_quantities(self.workload, self.sizes, self.cuda, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         values = schedule.values
         cluster = int(values["cluster"])
         layer = (
@@ -76,8 +80,11 @@ class CudaRows(Template):
 
 
 def _why_product(workload: Computation, target: CudaTarget) -> str | None:
-    """Rows read the factors of a product of matrices again for each of its elements: not where
-    tiles compute it, or all but it."""
+    """Return why tiles serve a program better, because it is a product of matrices; else None.
+
+    Rows would read the factors again for each element of the product. That also goes for programs
+    of which tiles compute the product and this template the rest.
+    """
     from tilewright.spaces.cuda.staged.template import CudaStaged  # whose kernels may be rows
 
     reason = why_product(workload.program)

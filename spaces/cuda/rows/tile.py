@@ -1,8 +1,9 @@
-"""Which thread of a rows kernel reads which elements.
+"""The assignment of elements to the threads of a rows kernel.
 
-A row is divided among ``parts``: the threads that have it in each block of a cluster. They read it
-in turns, each a vector a time, so that neighbours lie side by side; the vectors of a step are read
-before any is used. A map's row is cut into chunks of one step besides, for blocks to share.
+A row is divided among ``parts``: its threads in each block of a cluster. They read it in turns, a
+vector each, so that neighbouring threads read neighbouring vectors; the vectors of a step are all
+read before any is used. A map's row is also cut into chunks of one step, which different blocks
+have.
 """
 
 from __future__ import annotations
@@ -15,69 +16,72 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.derivation.rows.view import Rows
 
 HOLDS = ("registers", "shared", "memory")
-"""Where elements stay that are used more than once; those of memory are read again."""
+"""Places where elements stay that are used more than once; with ``memory`` they are read again."""
 LANES = ("columns", "rows")
-"""What neighbouring threads read: neighbours of a row, or the same columns of neighbouring rows."""
+"""Neighbouring threads read neighbours of a row, or the same columns of neighbouring rows."""
 UNPACKS = ("once", "again")
-"""Whether the numbers of elements that registers hold in pairs stay too, or are made again."""
+"""Elements held in pairs are unpacked once, or again at each use so that numbers are not held."""
 
 COMMON = ("again", "kept")
-"""Whether what is the same for all rows is read again for each tile, or stays in registers."""
+"""Operands that all rows share are read again for each tile, or kept in registers."""
 
 SPARED = (0, 1, 2, 3)
-"""How many clusters fewer run at a time, for each block of a multiprocessor, than multiprocessors
-would make: processing clusters have no whole number of them, which differs from GPU to GPU."""
+"""Clusters by which a layer of blocks is smaller than the multiprocessors would allow.
+
+A layer has a block on each multiprocessor. GPCs have no whole number of clusters, and how many
+remain free differs from GPU to GPU.
+"""
 
 
 @dataclass(frozen=True)
 class RowTile:
-    """Extents of schedules of ``rows``, from one schedule's values or columns of decisions."""
+    """Extents of schedules of ``rows``, from the values of one schedule or columns of decisions."""
 
     rows: Rows
 
     def threads(self, c: Mapping[str, Any]) -> Any:
-        """Threads of a block."""
+        """Return the threads of a block."""
         return c["row_threads"] * c["block_rows"]
 
     def parts(self, c: Mapping[str, Any]) -> Any:
-        """Threads that share a row."""
+        """Return the threads that share a row."""
         return c["row_threads"] * c["cluster"]
 
     def turn(self, c: Mapping[str, Any]) -> Any:
-        """Columns that the threads of a row read at once."""
+        """Return the columns that the threads of a row read at once."""
         return self.parts(c) * c["vector"]
 
     def turns(self, c: Mapping[str, Any]) -> Any:
-        """Vectors of a thread in a row, or in its chunk of a map's row."""
+        """Return the vectors of a thread in a row, or in its chunk of a map's row."""
         every = ceil_div(self.rows.column_count, self.turn(c))
         return c["unroll"] + 0 * every if self.rows.is_map else every
 
     def at_once(self, c: Mapping[str, Any]) -> Any:
-        """Vectors of a thread that are on their way at once."""
+        """Return the vectors of a thread that are read at once."""
         held = (c["row_storage"] == "registers") * self.turns(c)
         return held + (c["row_storage"] != "registers") * c["unroll"]
 
     def copied(self, c: Mapping[str, Any]) -> Any:
-        """Whether elements come by shared memory."""
+        """Return true where elements come through shared memory."""
         return (c["row_storage"] == "shared") | (c["stages"] > 1)
 
     def buffers(self, c: Mapping[str, Any]) -> Any:
-        """Tiles that shared memory has room for: registers hold one of the stages."""
+        """Return the tiles that shared memory has room for: registers hold one of the stages."""
         return c["stages"] - (c["row_storage"] == "registers")
 
     def steps(self, c: Mapping[str, Any]) -> Any:
-        """Steps of a thread along a row or chunk."""
+        """Return the steps of a thread along a row or chunk."""
         return ceil_div(self.turns(c), self.at_once(c))
 
     def chunks(self, c: Mapping[str, Any]) -> Any:
-        """Chunks of a row that different tiles have."""
+        """Return the chunks of a row, each in a tile of its own."""
         every = ceil_div(self.rows.column_count, self.turn(c) * self.turns(c))
         return every if self.rows.is_map else 1 + 0 * every
 
     def tile_rows(self, c: Mapping[str, Any]) -> Any:
-        """Rows of a tile: those side by side, by those a thread has at once."""
+        """Return the rows of a tile: those side by side, times those a thread has at once."""
         return c["block_rows"] * c["thread_rows"]
 
     def tiles(self, c: Mapping[str, Any]) -> Any:
-        """Tiles of the whole problem."""
+        """Return the tiles of the whole problem."""
         return ceil_div(self.rows.row_count, self.tile_rows(c)) * self.chunks(c)

@@ -20,21 +20,25 @@ from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.workload import Workload
 
 SPILLED = 16
-"""How much longer work counts for each further file of registers that its numbers would fill:
-compilers spill, and such kernels are not run."""
+"""Factor by which work grows for each further register file that a thread's numbers would fill.
+
+Compilers spill then, and such kernels are not run.
+"""
 CROWDED = 1.75
-"""Files of registers that numbers may fill before it does, for compilers make some of them again:
-of 1,027 random kernels NVRTC compiled 92 % without spills up to there, and 43 % beyond twice."""
+"""Register files that a thread's numbers may fill before that, as compilers make some again.
+
+Of 1,027 random kernels NVRTC compiled 92 % without spills up to there, and 43 % beyond twice.
+"""
 SPARE = 40
 """Registers of a thread beside its numbers."""
 CALL = 8
-"""Instructions of a function, more or less."""
+"""Instructions of a call of a function, roughly."""
 
 
 def row_quantities(
     workload: Workload, sizes: RowSizes, target: CudaTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
-    """Every quantity of ``spaces.quantities``, one float64 array each."""
+    """Return every quantity of ``spaces.quantities``, one float64 array each."""
     c = widened(columns)
     padded = 1.0 * sizes.tiles(c) * sizes.tile_rows(c) * sizes.turn(c) * sizes.turns(c)
     threads = sizes.threads(c)
@@ -77,31 +81,42 @@ def row_quantities(
 
 
 def _groups(sizes: RowSizes, occupancy: Occupancy, c: Any) -> Any:
-    """Warps of a multiprocessor that work by themselves, or rows: what shares a row that stays
-    waits for all of it to come, and computes while no more of it comes. Of n groups that need
-    memory as long as issue slots, n / (n + 1) of the time goes to each."""
+    """Return the groups of threads of a multiprocessor that work independently: warps, or rows.
+
+    Threads that share a row which stays on chip wait until all of it has come, and compute while no
+    more comes. Of n groups that need memory as long as issue slots, each gets n / (n + 1) of the
+    time.
+    """
     alone = (c["row_storage"] == "memory") | sizes.rows.is_map
     group = np.where(alone, WARP, np.maximum(c["row_threads"], WARP))
     return occupancy.side_by_side * c["stages"] * sizes.threads(c) / group
 
 
 def _rounds(sizes: RowSizes, c: Any) -> Any:
-    """Times that a thread waits for a tile to come: once if it stays, for several that are copied
-    ahead, else at each step of each sweep."""
+    """Return how often a thread waits for the elements of a tile.
+
+    Once if they stay, once for several tiles if they are copied ahead, else at each step of each
+    sweep.
+    """
     again = sizes.steps(c) * (1 + _reread(sizes, c))
     return np.where(c["row_storage"] == "memory", again, 1 / c["stages"])
 
 
 def _share_written(sizes: RowSizes) -> float:
-    """Elements of the largest output for each element of a row: none to speak of where rows are
-    reduced to a number each."""
+    """Return the elements of the largest output for each element of a row.
+
+    Next to none where rows are reduced to a number each.
+    """
     every = any(output.place.by_column for output in sizes.rows.outputs)
     return 1.0 if every else 1.0 / sizes.rows.column_count
 
 
 def _wanted(sizes: RowSizes, c: Any) -> Any:
-    """Registers that a compiler would like: it keeps numbers, and what one sweep made of them, for
-    the next sweep, unless they are unpacked again or come from shared memory for each sweep."""
+    """Return the registers that a compiler would like to use.
+
+    It keeps numbers, and what one sweep made of them, for the next sweep, unless they are unpacked
+    again or come from shared memory for each sweep.
+    """
     shared = c["row_storage"] == "shared"
     stay = sizes.keeps_common(c) & np.logical_not(shared)
     vectors = np.where(stay, sizes.turns(c), sizes.at_once(c))
@@ -115,7 +130,8 @@ def _flight(sizes: RowSizes, c: Any) -> Any:
 
 
 def _reread(sizes: RowSizes, c: Any) -> Any:
-    """Times that elements are read again, by the decision where they stay."""
+    """Return how often elements are read again from memory, as the decision where they stay
+    says."""
     sweeps = np.where(c["passes"] == "online", len(sizes.online.sweeps), len(sizes.plain.sweeps))
     return np.where(
         c["row_storage"] == "memory", np.maximum(sweeps - 1, 0) * bool(sizes.plain.repeated), 0
@@ -123,8 +139,11 @@ def _reread(sizes: RowSizes, c: Any) -> Any:
 
 
 def _near_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any) -> Any:
-    """What is read again comes from L2, and what all rows share does for each tile of them, or once
-    for the blocks that keep it."""
+    """Return the bytes that come from L2.
+
+    What is read again comes from there, and what all rows share does so for each tile of them, or
+    once for each block that keeps it.
+    """
     operand = sizes.rows.program.operand
     repeated = sum(operand[r.name].bytes for r in sizes.plain.repeated)
     places = sizes.rows.places
@@ -138,14 +157,14 @@ def _near_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any)
 
 
 def _lines(sizes: RowSizes, c: Any, padded: Any) -> Any:
-    """Lines that L1 finds for all warps; what is read again lies side by side."""
+    """Return the lines that L1 serves to all warps; what is read again lies side by side."""
     again = padded * sizes.element_bytes / LINE * _reread(sizes, c)
     sizes_of = [(array.element.bytes, _run(place, array, c)) for array, place in sizes.streams]
     return again + sum(padded * size / np.minimum(run, LINE) for size, run in sizes_of)
 
 
 def _run(place: RowAddress, array: Array, c: Any) -> Any:
-    """Bytes side by side of what the lanes of a warp want at once."""
+    """Return the bytes side by side of what the lanes of a warp read at once."""
     across = c["lanes"] == "rows"
     lanes = np.minimum(np.where(across, c["block_rows"], c["row_threads"]), WARP)
     run: Any = 1
@@ -157,7 +176,10 @@ def _run(place: RowAddress, array: Array, c: Any) -> Any:
 
 
 def _main_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any) -> Any:
-    """What is read again comes from L2 while the rows in work fit there."""
+    """Return the bytes that come from memory.
+
+    What is read again comes from L2 as long as the rows in work fit there.
+    """
     operand = sizes.rows.program.operand
     repeated = sum(operand[r.name].bytes for r in sizes.plain.repeated)
     least = float(workload.least_bytes)
@@ -169,7 +191,7 @@ def _main_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any)
 
 
 def _work(sizes: RowSizes, online: bool) -> float:
-    """Operations for each element, a function taken for several."""
+    """Return the operations for each element; a function counts as several."""
     use = sizes.online if online else sizes.plain
     return float(sum(1 + _operations(e) for sweep in use.sweeps for e in sweep))
 

@@ -1,4 +1,4 @@
-"""Expressions of a program as CUDA C++, with what is the same along a row computed before it."""
+"""Expressions of a program in CUDA C++; what is the same along a row is computed before it."""
 
 from __future__ import annotations
 
@@ -16,29 +16,35 @@ ONE = Number(1.0)
 
 
 def computed_in(program: Program) -> str:
-    """The C type that a program is computed in."""
+    """Return the C type that a program is computed in."""
     return C_TYPES[program.computed_in]
 
 
 @dataclass
 class Ahead:
-    """What of an expression is the same for all elements of a row, by the names of variables that
-    hold it. ``varies`` tells what is not."""
+    """Variables that hold subexpressions which are the same for all elements of a row.
+
+    ``varies`` returns true for expressions that are not; ``found`` gives the variables by
+    expression.
+    """
 
     varies: Callable[[Expression], bool]
     prefix: str
     found: dict[Expression, str] = field(default_factory=dict)
 
     def name(self, expression: Expression) -> str:
-        """The variable of an expression."""
+        """Return the variable of an expression."""
         return self.found.setdefault(expression, f"{self.prefix}{len(self.found)}")
 
 
 @dataclass(frozen=True)
 class Scope:
-    """How leaves are written: ``read`` of arrays and states, ``axis`` of values of axes; ``real``
-    is the C type that is computed in, ``magnitudes`` are those of the program. ``is_operand`` tells
-    which reads are of operands of real numbers."""
+    """The way leaves of expressions are written in C.
+
+    ``read`` writes arrays and states, ``axis`` values of axes; ``real`` is the C type that is
+    computed in, ``magnitudes`` are those of the program. ``is_operand`` returns true for reads of
+    operands of real numbers.
+    """
 
     real: str
     read: Callable[[Read], Value]
@@ -47,16 +53,19 @@ class Scope:
     is_operand: Callable[[Read], bool] = lambda read: False
 
     def number(self, expression: Expression, ahead: Ahead | None = None) -> str:
-        """C text of the expression, in the type computed in."""
+        """Return C text of the expression, in the type computed in."""
         return self._code.as_real(self.value(expression, ahead)).text
 
     def value(self, node: Expression, ahead: Ahead | None = None) -> Value:
-        """C text of the expression; what is the same along a row becomes a variable of ``ahead``,
-        if that is given, and quotients by it products."""
+        """Return C text of the expression, with its type.
+
+        If ``ahead`` is given, subexpressions that are the same along a row become variables of it,
+        and quotients by them become products.
+        """
         return node.fold(self._code, lambda inner: self._known(inner, ahead))
 
     def factors(self, expression: Expression) -> tuple[Expression, ...]:
-        """Both factors of a product of real numbers; all else is a product of one."""
+        """Return both factors of a product of real numbers; of others, the expression alone."""
         match expression:
             case Binary("*", left, right) if not self.value(expression).whole:
                 return left, right
@@ -87,7 +96,10 @@ class Scope:
         return None
 
     def _compared(self, node: Comparison, ahead: Ahead | None) -> Value:
-        """Whole numbers that floats do not tell apart: as integers, or as doubles with others."""
+        """Return a comparison of whole numbers that floats do not tell apart.
+
+        They are compared as integers, or as doubles if one side is a real number.
+        """
         left, right = (self.value(side, ahead) for side in (node.left, node.right))
         if not (left.whole and right.whole):
             left, right = Value(f"(double)({left})"), Value(f"(double)({right})")

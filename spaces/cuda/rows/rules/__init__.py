@@ -1,1 +1,1 @@
-"""What rules out a schedule of rows, and the sentences that say so."""
+"""Rules of the rows template: which schedules are refused, and the sentences that say why."""

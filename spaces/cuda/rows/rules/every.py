@@ -1,4 +1,4 @@
-"""All that rules out a schedule of rows."""
+"""All rules of the rows template."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.spaces.template import Decision, Rule
 
 
 def row_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
-    """All rules of the template, in the order of its decisions."""
+    """Return all rules of the template, in the order of its decisions."""
     return [
         *thread_rules(sizes, target, decisions),
         *block_rules(sizes, target),

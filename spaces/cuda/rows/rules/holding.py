@@ -1,4 +1,4 @@
-"""Where elements stay, what that takes of a multiprocessor, and what is written out."""
+"""Rules on where elements stay, on registers and shared memory, and on the size of the code."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tilewright.spaces.rules.early import judged_early
 from tilewright.spaces.template import Decision, Rule
 
 MOST_ELEMENTS = 256
-"""Elements that a thread's code writes out: more do not fit the instruction cache."""
+"""The most elements that unrolled code of a thread names: more outgrow the instruction cache."""
 
 
 def hold_rules(sizes: RowSizes) -> list[Rule]:
-    """What can be copied, read ahead, unpacked again and streamed."""
+    """Return rules on what can be copied, read ahead, unpacked again, or streamed past caches."""
     held = [sizes.rows.program.operand[r.name].element.bytes for r in sizes.plain.repeated]
     return [
         *(
@@ -68,7 +68,7 @@ def hold_rules(sizes: RowSizes) -> list[Rule]:
 
 
 def _side_by_side(sizes: RowSizes) -> list[Rule]:
-    """A copy moves a whole vector, whose elements lie side by side and aligned."""
+    """Return rules by which a copy moves a whole vector of aligned neighbours."""
     places = {r: widest(sizes.rows.places[r], sizes.rows.columns) for r in sizes.plain.repeated}
     own = min((w for r, w in places.items() if r not in sizes.common), default=MOST_ELEMENTS)
     every = min(places.values(), default=MOST_ELEMENTS)
@@ -95,7 +95,7 @@ def _side_by_side(sizes: RowSizes) -> list[Rule]:
 
 
 def size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
-    """What registers, shared memory and the instruction cache have room for."""
+    """Return rules by which registers, shared memory and the instruction cache suffice."""
     order = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "row_storage")
     more = (
         *order,
@@ -119,7 +119,7 @@ def size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision
 
 
 def _step_rules(sizes: RowSizes) -> list[Rule]:
-    """How many vectors a step has, and how many elements are written out."""
+    """Return rules on how many vectors a step has, and how many elements are unrolled."""
     reads = ("vector", "row_threads", "thread_rows", "cluster", "row_storage", "unroll")
 
     def written(c: Any) -> Any:

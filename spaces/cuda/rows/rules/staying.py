@@ -1,5 +1,4 @@
-"""Blocks that compute several tiles: what they load ahead, and what they keep from one to the
-next."""
+"""Rules on persistent blocks: what they copy ahead, and what they keep from tile to tile."""
 
 from __future__ import annotations
 
@@ -12,7 +11,10 @@ from tilewright.spaces.template import Rule
 
 
 def staying_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
-    """Blocks stay where there are more tiles than they; only those copy ahead and keep."""
+    """Return rules by which blocks are persistent only if tiles outnumber them.
+
+    Only persistent blocks copy tiles ahead or keep operands from one tile to the next.
+    """
     reads = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "unroll")
 
     def written(c: Any) -> Any:

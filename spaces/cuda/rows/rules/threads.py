@@ -1,4 +1,4 @@
-"""Who reads what: threads of a row, rows of a block and of a thread, blocks of a cluster."""
+"""Rules on threads of a row, rows of a block and of a thread, and blocks of a cluster."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from tilewright.spaces.cuda.target import SEGMENT, WARP, CudaTarget
 from tilewright.spaces.template import Decision, Rule
 
 ACROSS = 32
-"""The same at least, where neighbours are of different rows."""
+"""The fewest bytes side by side that a block reads where neighbouring threads have different
+rows."""
 LEAST_CLUSTER_BYTES = 8 * 1024
-"""Bytes of a row that are worth a block of a cluster."""
+"""The fewest bytes of a row that are worth a further block of a cluster."""
 LEAST_CLUSTER_THREADS = 128
 SHORT = 4
-"""Vectors of a thread up to which a warp may have a row alone however few rows there are: barriers
-between warps would take longer than a few more loads."""
+"""The most vectors of a thread with which one warp may have a row alone, whatever the rows.
+
+Barriers between several warps would take longer than a few more loads.
+"""
 BUSY = 512
-"""Threads that keep a multiprocessor busy, more or less."""
+"""Threads that keep a multiprocessor busy, roughly."""
 
 
 def thread_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
-    """How many threads share a row."""
+    """Return rules on how many threads share a row."""
     columns, reads = sizes.rows.column_count, ("vector", "row_threads")
     row_bytes = columns * sizes.element_bytes
     widest = max(v for d in decisions if d.name == "vector" for v in d.values if isinstance(v, int))
@@ -62,8 +65,11 @@ def thread_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decisi
 
 
 def _busy_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
-    """All threads together keep the GPU busy: judged as soon as threads of a row are known, then
-    rows of a thread, then blocks of a cluster."""
+    """Return rules by which all threads together keep the GPU busy.
+
+    They are judged as soon as the threads of a row are known, then the rows of a thread, then the
+    blocks of a cluster.
+    """
     rows, columns = sizes.rows.row_count, sizes.rows.column_count
     reads = ("vector", "row_threads", "thread_rows", "cluster")
     (clusters,) = (d.values for d in decisions if d.name == "cluster")
@@ -94,7 +100,7 @@ def _busy_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decisio
 
 
 def block_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
-    """How many rows a block and a thread have at once."""
+    """Return rules on how many rows a block and a thread have at once."""
     rows, most = sizes.rows.row_count, min(target.threads_per_block, 512)
     reads = ("row_threads", "block_rows")
     if sizes.lies_along_rows:
@@ -142,7 +148,7 @@ def block_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
 
 
 def cluster_rules(sizes: RowSizes) -> list[Rule]:
-    """How much of a row is worth a block of a cluster."""
+    """Return rules on how much of a row is worth a block of a cluster."""
     columns = sizes.rows.column_count
     row_bytes = columns * sizes.element_bytes
     return [
