@@ -110,7 +110,7 @@ def test_a_kernel_whose_rows_differ_is_not_recorded(database, monkeypatch):
 def test_malformed_times_count_for_nothing(database, told):
     schedule = best(database)
     told = {"schedule": schedule.key, "axis": "m"} | told
-    open_kernels.record(FAMILY.at(SIZE), TARGET, database, told, 1.0)
+    open_kernels.record(FAMILY.at(SIZE), TARGET, database, told)
     assert open_seconds(FAMILY, SIZE, schedule, TARGET, database) == ()
 
 
