@@ -1,1 +1,1 @@
-"""Chains over the columns of a product on Hopper's warpgroup matrix instructions."""
+"""The template of attention-like chains on Hopper: two products by wgmma, reductions between."""

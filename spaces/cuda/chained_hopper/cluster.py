@@ -1,7 +1,7 @@
-"""The blocks of a cluster merge their parts of a tile's keys, and each stores a share of the
-columns.
+"""The exchange at the end where the blocks of a cluster split the keys of a tile of rows.
 
-Parts are sent to where tiles of keys were, which no block multiplies from any more.
+Each block merges and stores a share of the columns (reduce-scatter). Parts are sent to where tiles
+of keys were, which no block multiplies from any more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from tilewright.spaces.cuda.warpgroups import GROUP
 
 @dataclass(frozen=True)
 class ClusterParts:
-    """Those of a warpgroup, whose rows have ``chain``. Follows ``plan``."""
+    """The exchange of a warpgroup, in a kernel that follows ``plan``; ``chain`` is that of its
+    rows."""
 
     plan: ChainedPlan
     chain: FragmentChain
@@ -32,14 +33,17 @@ class ClusterParts:
         return own_pairs(self.plan.pairs, self.plan.split)
 
     def stores(self, inside: str) -> str:
-        """C condition under which a block has columns of row ``r`` to store."""
+        """Return the C condition under which a block has columns of row ``r`` to store."""
         if self.pairs * self.plan.split == self.plan.pairs:
             return inside
         return f"part * {self.pairs} < {self.plan.pairs} && {inside}"
 
     def lines(self, inside: str, stored: Sequence[str]) -> list[str]:
-        """Send this block's part, merge the own columns of all, in ``share``, and do ``stored``
-        with them. Rows ``r`` for which ``inside`` does not hold have none."""
+        """Print how this block's part is sent, and its own columns of all parts are merged.
+
+        The merged columns are in ``share``; the lines ``stored`` come after. Rows ``r`` for which
+        ``inside`` does not hold have none.
+        """
         return [
             *ALL_READY,
             f"float share[{self.pairs * VECTOR}];",

@@ -1,11 +1,12 @@
-"""The CUDA C++ of a chain over the columns of a product, on Hopper.
+"""The CUDA C++ of a chain over the columns of a product, such as attention, on Hopper.
 
-A block is one to four warpgroups that multiply and one that loads. TMA brings rows once, and tiles
-of keys, and of the matrix that has a row for each key, into rings of stages. A multiplying
-warpgroup has 64 rows: scores of a tile of keys by wgmma, the chain on accumulators, which makes
-weights of them, and sums by another wgmma that takes weights from registers. Keys go from the last
-to the first. Tiles that no row of a block sees are never visited. A matrix of 8 bits is turned by a
-kernel before (:mod:`spaces.cuda.chained_hopper.fetching.turning`).
+A block has one to four consumer warpgroups and one that loads. TMA brings rows (queries) once, and
+tiles of keys, and of the matrix that has a row for each key (values), into rings of stages. A
+consumer has 64 rows: it computes scores of a tile of keys by wgmma, runs the chain on the
+accumulators, which makes weights of them, and adds weighed values by another wgmma that takes
+weights from registers. Keys go from the last to the first. Tiles that no row of a block sees are
+never visited. A matrix of 8 bits is transposed by a kernel before
+(:mod:`spaces.cuda.chained_hopper.fetching.turning`).
 
 As task mappings: spatial(blocks) * repeat(tiles of rows) * spatial(warpgroups), and for each
 repeat(tiles of keys), products of 64 rows and the chain between them.
@@ -33,13 +34,13 @@ from tilewright.spaces.language.magnitude import magnitudes
 
 @dataclass(frozen=True)
 class ChainedHopperCode:
-    """The kernel called ``entry`` that follows ``plan``."""
+    """The kernel named ``entry`` that follows ``plan``."""
 
     plan: ChainedPlan
     entry: str
 
     def kernel(self, arguments: tuple[Argument, ...], functions: frozenset[str]) -> Kernel:
-        """The kernel as a whole, of a program that calls ``functions``."""
+        """Return the kernel with all its launches, for a program that calls ``functions``."""
         plan = self.plan
         launch = Launch(
             grid=(plan.blocks, 1, 1),
@@ -73,7 +74,7 @@ class ChainedHopperCode:
 
     @cached_property
     def _turned(self) -> Turned | None:
-        """The copy of the matrix, if it is turned."""
+        """The transposed copy of the matrix, if the kernel needs one."""
         return Turned(self.plan.chained) if self.plan.sizes.has_bytes else None
 
     def _merge_launch(self) -> list[Launch]:
@@ -90,7 +91,7 @@ class ChainedHopperCode:
 
     @cached_property
     def source(self) -> str:
-        """The entry, and the kernels that turn the matrix and merge if there are some."""
+        """The CUDA C++ of the entry, and of the kernels that transpose and merge, if needed."""
         plan = self.plan
         maps = [f"const __grid_constant__ TensorMap {name}_map" for name in plan.boxes]
         workspace = ["u8 *__restrict__ workspace"] * plan.has_workspace
@@ -131,7 +132,7 @@ class ChainedHopperCode:
         ]
 
     def _moved(self) -> tuple[list[str], list[str]]:
-        """Registers that multiplying threads take, and that loading ones give."""
+        """Print how consumers get registers that the loading warpgroup gives up."""
         if self.plan.registers is None:
             return [], []
         up, down = self.plan.registers

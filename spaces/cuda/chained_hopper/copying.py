@@ -1,7 +1,7 @@
-"""The launch that turns the matrix of a chain in 8 bits, before those of the chain.
+"""The launch that transposes an 8-bit matrix of a chain, before the chain's own launches.
 
-The copy is where the workspace of the chain's own kernels ends. Their first one may begin while it
-is made, and waits for it.
+The copy lies behind the workspace of the chain's own kernels. The first of these may begin while
+the copy is made, and waits for it (programmatic dependent launch).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.kernel import WORKSPACE, Argument, Buffer, Call, Launch
 
 ALIGNMENT = 128
-"""Bytes: where the copy begins is a multiple of it."""
+"""Alignment of the copy in bytes."""
 THREADS = WARPS * WARP
 """Threads of a block that copies."""
 
@@ -38,8 +38,10 @@ class Copying:
         return int(round_up(self.own, ALIGNMENT))
 
     def launches(self, entry: str, others: Sequence[Launch]) -> tuple[Launch, ...]:
-        """That of the function ``entry``, and then the ``others``, the first of which takes the
-        copy, too."""
+        """Return the launch of the function ``entry`` that copies, then the ``others``.
+
+        The first of the others also takes the copy as an argument.
+        """
         call = Call("", self.arguments, self.own)
         copy = Buffer(NAME, WORKSPACE, self.turned.array.bytes, self._start)
         (first, *further) = (replace(o, buffers=call.buffers(o)) for o in others)

@@ -1,4 +1,4 @@
-"""The end of a tile of rows: parts are merged, outputs stored, and the rows' place handed back."""
+"""The end of a tile of rows: parts are merged, outputs stored, the rows' shared memory freed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from tilewright.spaces.derivation.rounding.reductions import RAISED
 
 @dataclass(frozen=True)
 class PackedFinish(Finish):
-    """Keeps pairs of the wide output's elements in ``packed``, as ``stmatrix`` takes them, instead
-    of storing them."""
+    """A finish that keeps pairs of the wide output in ``packed``, as ``stmatrix`` takes them.
+
+    The plain finish stores them to memory instead.
+    """
 
     def _store_pair(self, output: ChainedOutput, pair: str) -> list[str]:
         return [f"packed[j * 2 + r] = (u32){pair}[0].bits | (u32){pair}[1].bits << 16;"]
@@ -31,13 +33,13 @@ class PackedFinish(Finish):
 
 @dataclass(frozen=True)
 class Ending:
-    """What a warpgroup of a kernel that follows ``plan`` does with its ``rows`` in the end."""
+    """The code of a warpgroup after its last tile of keys, in a kernel that follows ``plan``."""
 
     plan: ChainedPlan
     rows: GroupRows
 
     def lines(self) -> list[str]:
-        """C lines of a multiplying thread after its last tile of keys."""
+        """Print what a consumer thread does after its last tile of keys."""
         plan, merging = self.plan, self.plan.merging(self.rows.chain)
         outputs = merging.put(self._inside) if plan.merges_later else self._outputs()
         if plan.begins_early:  # sooner, its blocks would crowd on the few multiprocessors left
@@ -61,7 +63,8 @@ class Ending:
         ]
 
     def _recomputed(self) -> list[str]:
-        """Sums of row ``r`` that hidden keys of the tiles of a block have spoilt."""
+        """Print how sums of row ``r`` are recomputed that hidden keys of visited tiles have
+        spoilt."""
         plan = self.plan
         keys = (f"first_tile * {plan.keys}", f"end_tile * {plan.keys}")
         scale = 1 / RAISED if plan.sizes.has_bytes else 1.0
@@ -78,11 +81,11 @@ class Ending:
 
     @property
     def _inside(self) -> str:
-        """Whether row ``r`` of a lane is one of the product."""
+        """The C condition that row ``r`` of a lane is one of the product's."""
         return f"own + r * 8 < {self.plan.chained.row_count}"
 
     def _outputs(self) -> list[str]:
-        """Store the outputs, of split keys in the last block to come."""
+        """Print the stores of the outputs; if keys are split, the last block to come stores."""
         plan, merging = self.plan, self.plan.merging(self.rows.chain)
         kind = Finish if plan.output_box is None else PackedFinish
         outputs = [
@@ -97,7 +100,7 @@ class Ending:
         return [*merging.leave(self._inside), *outputs]
 
     def _shared_outputs(self) -> list[str]:
-        """Merge the parts of a cluster, and store the columns that are this block's."""
+        """Print how the parts of a cluster are merged, and this block's columns stored."""
         parts = ClusterParts(self.plan, self.rows.chain)
         inside = parts.stores(self._inside)
         return parts.lines(
@@ -111,8 +114,11 @@ class Ending:
     def _stored(
         self, kind: type[Finish], sums: str, pairs: int, first: str, inside: str
     ) -> list[str]:
-        """Store ``pairs`` of columns of each row for which ``inside`` holds, and where ``first``
-        holds what it has one of."""
+        """Print the stores of ``pairs`` groups of eight columns of each row for which ``inside``
+        holds.
+
+        Where ``first`` holds, too, they include outputs with one value for each row.
+        """
         plan = self.plan
         finish = kind(self.rows.chain, plan.row_access, [f"{sums}[j * 4 + r * 2 + e]"], pairs)
         stored = finish.lines()
@@ -122,7 +128,7 @@ class Ending:
         return each_row([is_first, *stored])
 
     def merging_lines(self) -> list[str]:
-        """The second kernel's: a block merges eight columns of the rows of a warpgroup."""
+        """Print the second kernel: a block merges eight columns of the rows of a warpgroup."""
         plan, walk = self.plan, Walk(self.plan)
         merging = plan.later_merging(self.rows.chain)
         stored = self._stored(Finish, "sums", 1, "eight == 0", self._inside)
@@ -147,7 +153,7 @@ class Ending:
         return [*Products(self.plan).stage_output(), "tw::fence_async();"]
 
     def _leave(self) -> list[str]:
-        """Store the output from where the rows were, and hand their place back."""
+        """Print how the output is stored from the rows' place, which is then freed."""
         plan, lines = self.plan, []
         if plan.output_box:
             place = row_place(plan.chained, "group_row")
@@ -158,7 +164,7 @@ class Ending:
         return lines if plan.buffers > 1 else [*lines, *self._returned("at")]
 
     def hand_back(self) -> list[str]:
-        """The place of the rows of the tile before, which its output has left by now."""
+        """Print how the place of the previous tile's rows is freed, once its output has left."""
         if self.plan.buffers == 1:
             return []
         return ["if (stored >= 0 && thread == 0) {", *indented(self._returned("stored")), "}"]

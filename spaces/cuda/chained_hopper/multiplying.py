@@ -1,4 +1,4 @@
-"""The lines of a warpgroup that multiplies: scores, the chain, sums, and outputs at the end."""
+"""The code of a consumer warpgroup: scores, the chain, weighed sums, and outputs at the end."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from tilewright.spaces.cuda.chained_hopper.walk import Walk
 from tilewright.spaces.cuda.warpgroups import GROUP
 
 ALL, STATES = 1, 2
-"""By the decision ``chain_overlap``: the part of a tile's chain that runs beside the sums, all of
-it or its first loop, which finds states."""
+"""Values of the decision ``chain_overlap``: how much of a tile's chain runs beside the sums.
+
+All of it, or only its first loop, which finds the states (maxima).
+"""
 
 
 @dataclass(frozen=True)
 class Multiplying:
-    """A warpgroup that multiplies, of a kernel that follows ``plan``."""
+    """A consumer warpgroup of a kernel that follows ``plan``."""
 
     plan: ChainedPlan
 
@@ -40,13 +42,13 @@ class Multiplying:
         return Ending(self.plan, self.rows)
 
     def merging(self) -> list[str]:
-        """C lines of the kernel that merges parts, of rows that know of no tiles."""
+        """Print the body of the kernel that merges parts; its rows know of no tiles of keys."""
         return Ending(self.plan, GroupRows(self.plan)).merging_lines()
 
     # -- a block -----------------------------------------------------------------------------------
 
     def lines(self) -> list[str]:
-        """C lines of its threads, for all tiles of rows of the block."""
+        """Print the code of a warpgroup's threads, for all tiles of rows of the block."""
         plan, sizes = self.plan, self.plan.sizes
         last, turns = plan.warpgroups - 1, bool(plan.values["ping_pong"])
         return [
@@ -64,7 +66,7 @@ class Multiplying:
         ]
 
     def _tile(self) -> list[str]:
-        """What is done with a tile of rows."""
+        """Print the work on one tile of rows."""
         plan = self.plan
         overlap = bool(plan.values["overlap"])
         first = self._first_scores()
@@ -88,7 +90,7 @@ class Multiplying:
         ]
 
     def _all_keys(self, body: Sequence[str]) -> list[str]:
-        """The work on all tiles of keys, where there are some."""
+        """Print the work on all tiles of keys, if there are some."""
         plan = self.plan
         own = [
             *([] if plan.sizes.has_bytes else ["i32 more = 0;"]),
@@ -105,7 +107,7 @@ class Multiplying:
         return ["if (end_tile > first_tile) {", *indented(own), "} else {", *indented(nothing), "}"]
 
     def _key_loop(self, body: Sequence[str]) -> list[str]:
-        """The loop over all tiles but the first."""
+        """Print the loop over all tiles of keys but the first."""
         last = "own_tile" if self._passes else "first_tile"
         return ["#pragma unroll 1", f"for (j--; j >= {last}; j--) {{", *indented(body), "}"]
 
@@ -114,8 +116,11 @@ class Multiplying:
         return bool(self.plan.values["skip_per_warpgroup"])
 
     def _own_tiles(self) -> list[str]:
-        """The tiles of keys that some row of this warpgroup sees, from ``own_tile`` to before
-        ``own_end``, one at least of the block's."""
+        """Print the bounds, ``own_tile`` to ``own_end``, of the tiles that this warpgroup's rows
+        see.
+
+        At least one of the block's tiles lies within them.
+        """
         if not self._passes:
             return []
         n = self.plan.keys
@@ -127,8 +132,11 @@ class Multiplying:
         ]
 
     def _pass_over(self, last: str) -> list[str]:
-        """Let tiles go down to ``last`` that none of this warpgroup's rows sees. All lanes have
-        waited before their warp reports; a turn is passed on for each."""
+        """Print a loop down to tile ``last`` over tiles that none of this warpgroup's rows sees.
+
+        All lanes have waited before their warp releases a stage; the turn is passed on for each
+        tile.
+        """
         if not self._passes:
             return []
         return [
@@ -162,11 +170,11 @@ class Multiplying:
         ]
 
     def _overlapped(self) -> list[str]:
-        """Scores of the next tile and sums of this one are multiplied at a time; the next tile's
-        chain, or some of it, runs beside the sums.
+        """Print the work on a tile, with the next tile's scores and this one's sums in flight.
 
-        A second wait for the same barrier ends nothing but a block of instructions, past which the
-        compiler moves none: without, it puts off maxima and exponentials until the sums have ended.
+        The next tile's chain, or some of it, runs beside the sums. A second wait for the same
+        barrier ends nothing but a block of instructions, past which the compiler moves none:
+        without it, the compiler puts maxima and exponentials off until the sums have ended.
         """
         beside, end = self.plan.values["chain_overlap"], [VALUES_ARE_THERE]
         weighed = self.rows.weigh(end if beside == STATES else ())
@@ -194,7 +202,7 @@ class Multiplying:
         ]
 
     def _in_turn(self) -> list[str]:
-        """Sums of this tile, then scores and chain of the next."""
+        """Print the sums of this tile, then scores and chain of the next, nothing in parallel."""
         weighed = self.rows.weigh()
         return [
             *self._turn(),
@@ -228,17 +236,20 @@ class Multiplying:
         ]
 
     def _turn(self, wanted: bool = True) -> list[str]:
-        """Wait for this warpgroup's turn to multiply."""
+        """Print how this warpgroup waits for its turn to multiply."""
         taken = wanted and bool(self.plan.values["ping_pong"])
         return [f"tw::sync_named(1 + group, {2 * GROUP});"] * taken
 
     def _give(self, wanted: bool = True) -> list[str]:
-        """Give the turn on."""
+        """Print how the turn is passed to the next warpgroup."""
         taken = wanted and bool(self.plan.values["ping_pong"])
         following = f"1 + (group + 1) % {self.plan.warpgroups}"
         return [f"tw::arrive_named({following}, {2 * GROUP});"] * taken
 
 
 def _release(what: str, stage: str) -> str:
-    """Each warp reports a stage: waiting for wgmma tells it of its own part only."""
+    """Return the statement by which a warp releases a stage.
+
+    Each warp does, since waiting for wgmma tells a warp of its own part only.
+    """
     return f"if (lane == 0) tw::mbarrier_arrive({what}_empty + 8 * {stage});"

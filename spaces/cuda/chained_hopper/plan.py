@@ -1,7 +1,7 @@
-"""What one schedule of a chained kernel on Hopper comes to: boxes, shared memory, names.
+"""The plan of one chained kernel on Hopper: boxes, shared memory, names.
 
-Shared memory has the rows of each warpgroup, then stages of keys, then stages of the matrix, then
-barriers, then the tickets that the loading thread hands to the others.
+Shared memory has the rows of each warpgroup, then stages of keys, then stages of values, then
+barriers, then the tickets that the producer thread hands to the others.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tilewright.spaces.schedule import Value
 
 @dataclass(frozen=True)
 class ChainedPlan(SplitKeys):
-    """The kernel of ``sizes.chained`` under the decisions ``values``."""
+    """The plan of the kernel of ``sizes.chained`` under the decisions ``values``."""
 
     sizes: ChainedSizes
     target: CudaTarget
@@ -46,7 +46,11 @@ class ChainedPlan(SplitKeys):
 
     @cached_property
     def chained(self) -> Chained:
-        """The program; in 8 bits scales of a row are one, and weights are raised."""
+        """The program.
+
+        In 8 bits, scales that are the same for all keys are multiplied first, and weights are
+        raised into float8's range.
+        """
         chained = self.sizes.chained
         return raised(with_row_factors(chained)) if self.sizes.has_bytes else chained
 
@@ -54,16 +58,16 @@ class ChainedPlan(SplitKeys):
     keys = Number()
     stages = Number()
     buffers = Number("query_buffers")
-    """Rows that each warpgroup has at a time."""
+    """Tiles of rows that each warpgroup has at a time, one in work."""
 
     @property
     def in_registers(self) -> bool:
-        """Whether rows are multiplied from registers."""
+        """True if rows are multiplied from registers."""
         return self.values["query_storage"] == "registers"
 
     @property
     def registers(self) -> tuple[int, int] | None:
-        """Registers of a multiplying thread and of a loading one, if they are moved."""
+        """Registers of a consumer thread and of a producer thread, if they are moved; else None."""
         return MOVED.get(self.warpgroups)
 
     @property
@@ -76,26 +80,27 @@ class ChainedPlan(SplitKeys):
 
     @cached_property
     def access(self) -> Access:
-        """What is known of a head."""
+        """Names of the axes that are known for a head."""
         batch = enumerate(self.chained.batch)
         return Access(self.chained, {part.name: f"b{n}" for n, part in batch})
 
     @cached_property
     def row_access(self) -> Access:
-        """What is known of row ``r`` of a thread."""
+        """Names of the axes that are known for row ``r`` of a thread."""
         rows = enumerate(self.chained.rows)
         return self.access.knowing({part.name: f"p{n}[r]" for n, part in rows})
 
     @cached_property
     def spans(self) -> Spans:
-        """Which keys count."""
+        """The ranges of keys that rows see."""
         return Spans(self.access)
 
     # -- arrays ----------------------------------------------------------------------------------
 
     @cached_property
     def boxes(self) -> Mapping[str, Boxes]:
-        """What TMA moves, by names: rows, keys, values, and the output if it is stored so."""
+        """The boxes that TMA moves, by name: rows, keys, values, and the output if TMA stores
+        it."""
         chained = self.chained
         output = {"output": self.output_box} if self.output_box else {}
         return {
@@ -107,27 +112,27 @@ class ChainedPlan(SplitKeys):
 
     @cached_property
     def output_box(self) -> Boxes | None:
-        """Rows of the output, if there is one that TMA can store and that is stored here."""
+        """The boxes of the output, if this kernel stores it by TMA; else None."""
         return None if self.merges_later or self.is_cluster else output_boxes(self.chained)
 
     @property
     def weight_kind(self) -> str:
-        """The C type of weights and of the matrix, which is what wgmma calls them, too."""
+        """The C type of weights and values, which is also wgmma's name of it."""
         return C_TYPES[self.boxes["values"].array.dtype]
 
     @property
     def key_steps(self) -> int:
-        """Products of wgmma along the keys of a tile."""
+        """Instructions of wgmma along the keys of a tile."""
         return self.keys // self.sizes.terms
 
     @property
     def depth_steps(self) -> int:
-        """Products of wgmma along the depth."""
+        """Instructions of wgmma along the depth."""
         return self.sizes.depth // self.sizes.terms
 
     @property
     def score_product(self) -> str:
-        """The wgmma of scores."""
+        """The name of the wgmma that computes scores."""
         source = "rs" if self.in_registers else "ss"
         majors = "_nt" if self.sizes.lies_along_keys else ""
         left, right = (C_TYPES[self.boxes[name].array.dtype] for name in ("rows", "keys"))
@@ -136,7 +141,10 @@ class ChainedPlan(SplitKeys):
 
     @property
     def sum_product(self) -> str:
-        """The wgmma of sums; rows of the matrix run along its columns, if it is not turned."""
+        """The name of the wgmma that adds weighed values.
+
+        Rows of the matrix run along its columns in memory, unless it is transposed.
+        """
         shape, kind = f"m64n{self.sizes.width}k{self.sizes.terms}", self.weight_kind
         majors = "" if self.sizes.has_bytes else "_nt"
         return f"tw::wgmma_{shape}_f32_{kind}_{kind}_rs{majors}"
@@ -158,12 +166,12 @@ class ChainedPlan(SplitKeys):
 
     @property
     def values_at(self) -> int:
-        """Offset of the stages of the matrix."""
+        """Offset of the stages of values."""
         return self.keys_at + self.stages * self.key_bytes
 
     @cached_property
     def barriers(self) -> Mapping[str, tuple[int, int, int]]:
-        """Of each kind of barrier its offset, how many there are, and their arrivals."""
+        """Each kind of barrier by name: its offset, the number of barriers, their arrivals."""
         rows, warps = self.buffers * self.warpgroups, 4 * self.warpgroups
         wanted = {
             "rows_full": (rows, 1),
@@ -192,22 +200,22 @@ class ChainedPlan(SplitKeys):
 
     @property
     def words_at(self) -> int:
-        """Offset of a word of each warpgroup."""
+        """Offset of each warpgroup's word."""
         return self.tickets_at + 8
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block."""
+        """Bytes of shared memory of a block."""
         return self.words_at + 16
 
     @property
     def counter_bytes(self) -> int:
-        """The counter from which blocks take tickets, where the workspace begins."""
+        """Bytes of the counter of tickets, at the beginning of the workspace."""
         return 128 if self.values["tile_scheduler"] == "tickets" else 0
 
     @property
     def has_workspace(self) -> bool:
-        """Whether blocks know of each other by global memory."""
+        """True if blocks communicate through global memory."""
         return self.counter_bytes > 0 or (self.split > 1 and not self.is_cluster)
 
     @property
@@ -216,12 +224,12 @@ class ChainedPlan(SplitKeys):
         return self.sizes.width // 8
 
     def later_merging(self, chain: FragmentChain) -> PartMerging:
-        """That of a block of the second kernel, which has the columns ``eight`` of 64 rows."""
+        """Return the merge of a block of the second kernel: columns ``eight`` of 64 rows."""
         own = self.merging(chain)
         return replace(own, count=4, left=own.count, place=lambda i: f"eight * 4 + {i}")
 
     def merging(self, chain: FragmentChain) -> PartMerging:
-        """How a warpgroup merges parts."""
+        """Return the merge of a warpgroup's parts."""
         meet = ("tw::sync_named", f"{1 + self.warpgroups} + group", f"{GROUP}")
         word = f"shared + {self.words_at} + 4 * group"
         crew = Crew(
@@ -238,9 +246,11 @@ class ChainedPlan(SplitKeys):
     # -- lines that all roles have -----------------------------------------------------------------
 
     def key_tiles(self) -> list[str]:
-        """The tiles of keys that some row of the block sees, from ``first_tile`` to before
-        ``end_tile``; one at least, so that all rows pass the same way, of which split keys may
-        leave none."""
+        """Print the bounds, ``first_tile`` to ``end_tile``, of the tiles of keys that rows see.
+
+        They are those of some row of the block; at least one, so that all rows take the same path.
+        A part of split keys may have none.
+        """
         rows = int(self.sizes.rows(self.values))
         count, n = int(ceil_div(self.chained.key.extent, self.keys)), self.keys
         names = ("all_first", "all_end") if self.split > 1 else ("first_tile", "end_tile")
@@ -252,7 +262,7 @@ class ChainedPlan(SplitKeys):
         ]
 
     def _own_part(self) -> list[str]:
-        """An equal share of the tiles, if keys are split; none, perhaps, of few."""
+        """Print the bounds of an equal share of the tiles, if keys are split; it may be empty."""
         if self.split == 1:
             return []
         share = f"(all_end - all_first) * {{}} / {self.split}"
@@ -263,12 +273,12 @@ class ChainedPlan(SplitKeys):
 
     @property
     def next_stage(self) -> str:
-        """C statement that moves on in the rings."""
+        """The C statement that moves on to the next stage of the rings."""
         return f"if (++stage == {self.stages}) {{ stage = 0; phase ^= 1; }}"
 
     @property
     def next_buffer(self) -> str:
-        """C statement that moves on to the next rows."""
+        """The C statement that moves on to the next rows."""
         if self.buffers == 1:
             return "rows_phase ^= 1;"
         return f"if (++buffer == {self.buffers}) {{ buffer = 0; rows_phase ^= 1; }}"

@@ -1,4 +1,4 @@
-"""The lines of both products of a warpgroup: scores from shared memory, sums of weights."""
+"""The code of a warpgroup's two products: scores, and sums of weighed values."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from tilewright.spaces.cuda.warpgroups import GROUP
 
 _STEPS = PANEL_BYTES // TERM_BYTES
 CHUNKS = PANEL_BYTES // 16
-"""Pieces of a row of a panel that are written at a time."""
+"""Pieces of 16 bytes of a row of a panel."""
 VALUES_ARE_THERE = "tw::mbarrier_wait(values_full + 8 * stage, phase);"
-"""C statement that waits for the values of the stage in turn."""
+"""The C statement that waits for the values of the current stage."""
 
 
 @dataclass(frozen=True)
 class Products:
-    """The products of a warpgroup, of a kernel that follows ``plan``. They are started here, and
-    end with the waits of whoever starts them."""
+    """The products of a warpgroup, of a kernel that follows ``plan``.
+
+    They are issued here; whoever issues them waits for them.
+    """
 
     plan: ChainedPlan
 
     def hold_rows(self) -> list[str]:
-        """Rows to registers, if they are multiplied from there."""
+        """Print how rows are loaded into registers, if they are multiplied from there."""
         if not self.plan.in_registers:
             return []
         return [
@@ -34,7 +36,7 @@ class Products:
         ]
 
     def scores(self, stage: str) -> list[str]:
-        """Start the scores of the keys of a stage."""
+        """Print how the scores of the keys of ``stage`` are issued."""
         plan = self.plan
         inside = f"i % {_STEPS} * {TERM_BYTES}"
         steps, leading = f"i / {_STEPS} * {plan.keys * PANEL_BYTES} + {inside}", 16
@@ -58,7 +60,7 @@ class Products:
         ]
 
     def sums(self) -> list[str]:
-        """Start the sums of the stage in turn."""
+        """Print how the sums of the current stage are issued."""
         plan = self.plan
         values = f"shared + {plan.values_at} + stage * {plan.value_bytes}"
         steps, leading = f"i * {plan.sizes.terms * PANEL_BYTES}", plan.keys * PANEL_BYTES
@@ -79,8 +81,11 @@ class Products:
         ]
 
     def settle_sums(self) -> list[str]:
-        """Settle the sums once their products have ended. Those of float8 are of one tile, and are
-        added to the others in float32 (:data:`spaces.numerics.adding.IN_ONE_OF_FLOAT8`)."""
+        """Print how the sums are settled once their products have ended.
+
+        In float8, the products are those of one tile, and are added to the sums in float32
+        (:data:`spaces.numerics.adding.IN_ONE_OF_FLOAT8`).
+        """
         if not self.plan.sizes.has_bytes:
             return ["tw::settle(sums);"]
         return [
@@ -90,21 +95,25 @@ class Products:
         ]
 
     def without_last(self, tile: str) -> list[str]:
-        """Zeros for the keys of a tile, that of the stage in turn, from the last on that some row
-        of the block sees."""
+        """Print how the values of the current tile's keys behind the last visible one become zero.
+
+        Visible is a key that some row of the block sees.
+        """
         n = self.plan.keys
         return self._without(tile, f"({tile} + 1) * {n} > end_key", "key >= end_key", 1)
 
     def without_first(self, tile: str) -> list[str]:
-        """Zeros for those before the first that some row of the block sees."""
+        """Print how the values of the current tile's keys before the first visible one become
+        zero."""
         return self._without(tile, f"{tile} * {self.plan.keys} < first_key", "key < first_key", 0)
 
     def _without(self, tile: str, some: str, hidden: str, end: int) -> list[str]:
-        """Zeros for the hidden keys of a tile, which may be anything, if there are any.
+        """Print how the values of a tile's ``hidden`` keys become zero, where ``some`` are hidden.
 
-        Each warpgroup writes them all, so that none waits for another. One that is behind may write
-        while another's products read: zeros over zeros, for the other had written them before, both
-        after the copy that brought the tile. The next copy waits for all warpgroups' products.
+        They may be anything, NaN included. Each warpgroup zeroes them all, so that none waits for
+        another. One that is behind may write while another's products read: zeros over zeros, for
+        the other had written them before, both after the copy that brought the tile. The next copy
+        waits for all warpgroups' products.
         """
         plan, n = self.plan, self.plan.keys
         bounded = plan.chained.bounds and plan.spans.ends(n)[end]
@@ -128,8 +137,11 @@ class Products:
         ]
 
     def pack(self) -> list[str]:
-        """Weights as the next product takes them. Not before the wait for the last one, which reads
-        them: ptxas would put all products in a row."""
+        """Print how weights are packed as the next product takes them.
+
+        It comes after the wait for the last product, which reads them: else ptxas would serialise
+        all products.
+        """
         plan, count, packed = self.plan, 2, "scores[2 * i], scores[2 * i + 1]"
         if plan.sizes.has_bytes:  # two neighbours of a row, and two of the next eight keys
             each = (f"scores[i / 2 * 8 + i % 2 * 2 + {n}]" for n in (0, 1, 4, 5))
@@ -142,7 +154,7 @@ class Products:
         ]
 
     def stage_output(self) -> list[str]:
-        """The output's pairs to where the rows were, as they are stored from there."""
+        """Print how the output's pairs are written to where the rows were, to be stored by TMA."""
         whole, rest = divmod(self.plan.sizes.width, 2 * 8)
         lines = [
             "#pragma unroll",
@@ -165,12 +177,16 @@ class Products:
 
 
 def zeros(count: int) -> list[str]:
-    """Lines that set so many sums to zero."""
+    """Print how ``count`` sums are set to zero."""
     return ["#pragma unroll", f"for (int e = 0; e < {count}; e++) sums[e] = 0.0f;"]
 
 
 def piece() -> str:
-    """C text of where a lane's row of 16 bytes is of the ``i``-th 16 columns of a warp's rows."""
+    """Return C text of a lane's address for ldmatrix or stmatrix, relative to a warpgroup's rows.
+
+    It is that of a row of 16 bytes in the ``i``-th 16 columns of the warp's rows, which are
+    swizzled.
+    """
     chunk = f"((i % {_STEPS} * 2 + lane / 16) ^ (lane % 8))"
     row = f"(warp * 16 + lane % 16) * {PANEL_BYTES}"
     return f"i / {_STEPS} * {SLICE * PANEL_BYTES} + {row} + ({chunk} << 4)"
@@ -181,6 +197,9 @@ def _descriptor(at: str, leading: int) -> str:
 
 
 def _step(descriptor: str, offset: str) -> str:
-    """C text of the descriptor of what begins so many bytes later: addresses are its lowest bits,
-    in units of 16 bytes, and no address of shared memory leaves them."""
+    """Return C text of a wgmma ``descriptor`` moved by ``offset`` bytes.
+
+    The address is its lowest bits, in units of 16 bytes, and no address of shared memory overflows
+    them.
+    """
     return f"{descriptor} + (({offset}) >> 4)"

@@ -1,8 +1,8 @@
-"""Weights that are rounded to float8, raised into its range
-(:data:`~spaces.derivation.rounding.reductions.RAISED`), at no cost.
+"""Weights that are rounded to float8 are scaled up into its range, at no cost.
 
-Such a weight is a power, and what raises it is added to the exponent, which each row does once.
-What else reads the power multiplies it by the inverse, exactly; a sum does so as it adds.
+Such a weight is a power, and the logarithm of the scale
+(:data:`~spaces.derivation.rounding.reductions.RAISED`) is added to its exponent, once for each row.
+Whatever else reads the power multiplies it by the inverse, exactly; sums do so at the end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tilewright.spaces.language.tree import Call, Expression, Read
 
 
 def raised(chained: Chained) -> Chained:
-    """The same with its one weight raised, the exponential of something."""
+    """Return the program with its one weight, a power, scaled up by ``RAISED``."""
     (weighing,) = chained.weighings
     plain = weighing.weight
     assert isinstance(plain, Call)
@@ -39,7 +39,7 @@ def raised(chained: Chained) -> Chained:
 
 
 def lowered_sums(count: int) -> list[str]:
-    """C lines that bring so many sums of raised weights to their size."""
+    """Print how ``count`` sums of raised weights are scaled back."""
     return [
         "#pragma unroll",
         f"for (int e = 0; e < {count}; e++) sums[e] *= {1 / RAISED!r}f;",

@@ -1,4 +1,4 @@
-"""What a multiplying thread knows of its rows, and the chain that it computes of them."""
+"""The rows of a consumer thread: where they are, which keys they see, and their chain."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tilewright.spaces.derivation.chained.text import key_bounds, split
 
 @dataclass(frozen=True)
 class GroupRows:
-    """Those of a warpgroup, two a thread. Follows ``plan``."""
+    """The rows of a warpgroup, two for each thread, in a kernel that follows ``plan``."""
 
     plan: ChainedPlan
 
     @cached_property
     def chain(self) -> FragmentChain:
-        """What writes the chain of a thread's rows."""
+        """The code of the chain of a thread's rows."""
         plan, chained = self.plan, self.plan.chained
         return FragmentChain(
             chained, plan.keys // 2, ROWS, "h", lambda e: f"scores[{e}]",
@@ -32,7 +32,7 @@ class GroupRows:
         )  # fmt: skip
 
     def lines(self) -> list[str]:
-        """What a thread knows of its rows, and where they are."""
+        """Print the declarations of a thread's rows, and of their place in shared memory."""
         plan = self.plan
         return [
             *self.places(),
@@ -43,7 +43,7 @@ class GroupRows:
         ]
 
     def places(self) -> list[str]:
-        """What a thread knows of its rows, and states of nothing."""
+        """Print the declarations of a thread's rows, with states of no keys."""
         chained, integer = self.plan.chained, self.plan.access.integer
         local = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
         body = [
@@ -62,16 +62,18 @@ class GroupRows:
 
     @property
     def _bounds_again(self) -> bool:
-        """Whether the ends of a row's keys are found anew where they are wanted, which takes no
-        registers in between: not if they come from tables."""
+        """True if the bounds of a row's keys are computed anew where they are needed.
+
+        That takes no registers in between; bounds from tables are not read again.
+        """
         return not any(index.compound for index in self.plan.chained.bounds)
 
     def bounds(self) -> list[str]:
-        """The ends of the keys of each row where they are wanted, if they are not known yet."""
+        """Print the bounds of each row's keys where they are needed, if they are not known yet."""
         return self._ends() if self._bounds_again else []
 
     def _ends(self) -> list[str]:
-        """The ends of the keys of each row."""
+        """Print the bounds of each row's keys, ``low`` and ``high``."""
         plan, chained, integer = self.plan, self.plan.chained, self.plan.access.integer
         names = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
         body = [
@@ -85,8 +87,10 @@ class GroupRows:
         return [f"int low[{ROWS}], high[{ROWS}];", *each_row(body)]
 
     def weigh(self, between: Sequence[str] = ()) -> Written:
-        """The chain over tile ``j``: lines, and how sums are then to be corrected; lines
-        may come ``between`` its loops."""
+        """Return the chain over tile ``j``: its lines, and how sums are corrected afterwards.
+
+        The lines ``between`` come between its loops.
+        """
         plan, chain = self.plan, self.chain
         start = [f"const int tile = j * {plan.keys}, first = tile + lane % 4 * 2;"]
         bounds = self.bounds()
@@ -109,7 +113,7 @@ class GroupRows:
         return Written([*start, *declared, *branch], factors, moved)
 
     def correct(self, weighed: Written) -> list[str]:
-        """Sums of results that moved."""
+        """Print how sums are rescaled if the results they depend on moved."""
         (factor,) = weighed.factors
         if factor is None:
             return []
@@ -120,19 +124,19 @@ class GroupRows:
         return [f"if ({weighed.moved}) {{", *indented(lines), "}"]
 
     def caught_up(self) -> list[str]:
-        """Sums of row ``r`` from the base that they had to the results."""
+        """Print how sums of row ``r`` are rescaled from their base to the final results."""
         (factor,) = self.chain.last_factors
         scale = f"for (int e = 0; e < {self.plan.sizes.width // 2}; e++)"
         return [f"{scale} if (e / 2 % 2 == r) sums[e] *= {factor};"] if factor else []
 
 
 def each_row(body: Sequence[str]) -> list[str]:
-    """A loop over the rows of a thread."""
+    """Return a loop of the lines over the rows of a thread."""
     return ["#pragma unroll", f"for (int r = 0; r < {ROWS}; r++) {{", *indented(body), "}"]
 
 
 def _kept(written: Written) -> list[str]:
-    """The lines of one of two branches, with what is told of them outside."""
+    """Return the lines of one of two branches, which copy its factors to variables outside."""
     (factor,) = written.factors
     copied = [f"for (int h = 0; h < {ROWS}; h++) factor[h] = {factor}[h];"] if factor else []
     return [*written.lines, *copied, *([f"is_moved = {written.moved};"] if written.moved else [])]

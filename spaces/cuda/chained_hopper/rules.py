@@ -1,4 +1,4 @@
-"""What rules out a schedule of a chained kernel on Hopper, and the sentence that says so."""
+"""Rules of the chained template on Hopper, and the sentences that say why a schedule is refused."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tilewright.spaces.rules.early import foresee
 from tilewright.spaces.template import Decision, Rule
 
 FULL = 4
-"""Blocks of a multiprocessor beyond which keys need not be split."""
+"""Blocks for each multiprocessor from which on keys need not be split."""
 _REGISTERS = ("warpgroups", "blocks_per_sm", "keys", "overlap", "query_storage")
 _MEMORY = ("warpgroups", "blocks_per_sm", "keys", "query_buffers", "stages")
-"""What decides on registers and on shared memory, in the order in which it is decided."""
+"""Decisions that determine shared memory (and, above, registers), in the order of the template."""
 
 
 def chained_rules(
     sizes: ChainedSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the template, and those that see sooner what registers and memory come to."""
+    """Return all rules of the template, and early forms of those on registers and memory."""
     most = FULL * target.multiprocessors
     rules = (
         *_resource_rules(sizes, target),
@@ -179,11 +179,11 @@ def _cluster_rules(sizes: ChainedSizes) -> list[Rule]:
 
 
 def _needless_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
-    """Decisions that say nothing."""
+    """Return rules against decisions that have no effect."""
     tile = ("warpgroups", "blocks_per_sm", "tile_scheduler", "splits")
 
     def alone(c: Any) -> Any:
-        """Whether each block has one tile."""
+        """Return true where each block has one tile."""
         slots = target.multiprocessors * c["blocks_per_sm"]
         return (c["tile_scheduler"] == "grid") | (sizes.items(c) <= slots)
 

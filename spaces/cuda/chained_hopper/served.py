@@ -1,4 +1,4 @@
-"""Which programs have chained kernels on Hopper, and why others have none."""
+"""The programs that have chained kernels on Hopper, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 WIDEST = 256
-"""Columns of one wgmma, and so of the sums; a score has as many terms, for shared memory's sake."""
+"""The most columns of one wgmma, and so of the sums.
+
+It also bounds the terms of a score, so that shared memory suffices.
+"""
 
 
 def why_not_chained(workload: Workload, target: CudaTarget) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Return why a workload has no such kernels, in words; None if it has."""
     if reason := served.why_not_chained(workload, target):
         return reason
     assert isinstance(workload, Computation)
@@ -62,7 +65,7 @@ def _why_no_boxes(chained: Chained) -> str | None:
 
 
 def _why_no_bytes(sizes: ChainedSizes) -> str | None:
-    """Why factors of 8 bits are not multiplied, in words; None if they are."""
+    """Return why factors of 8 bits are not multiplied, in words; None if they are."""
     chained = sizes.chained
     kinds = kinds_of(chained)
     if kinds is None or kinds.weights[0] not in FLOAT8:

@@ -55,7 +55,11 @@ SPLITS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class ChainedHopper(CorrectedTemplate):
-    """One pass over the keys for 64 rows a warpgroup, in float32 between products of fewer bits."""
+    """The template of one pass over the keys, with 64 rows for each consumer warpgroup.
+
+    The chain is computed in float32, the products before and behind it take factors of 16 or 8
+    bits.
+    """
 
     name: ClassVar[str] = "chained_hopper"
     version: ClassVar[int] = 10
@@ -74,17 +78,20 @@ class ChainedHopper(CorrectedTemplate):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no Hopper, no such chain, or arrays that TMA does not bring."""
+        """Return why a workload has no such kernel, in words; None if it has one.
+
+        Reasons are a target without wgmma, no such chain, or arrays that TMA cannot load.
+        """
         if not isinstance(target, CudaTarget) or not target.has("wgmma"):
             return "needs a target with warpgroup matrix instructions, such as cuda:sm_90a"
         return why_not_chained(workload, target)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.chained_hopper.traffic``."""
+        """Return the quantities of a population; see ``spaces.cuda.chained_hopper.traffic``."""
         return chained_quantities(self.computation, self.sizes, self.cuda, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         plan = ChainedPlan(self.sizes, self.cuda, schedule.values)
         given = arguments(self.workload.inputs, self.workload.outputs)
         code = ChainedHopperCode(plan, self.entry(schedule))
@@ -114,11 +121,11 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
 
 
 def _rescales(sizes: ChainedSizes) -> tuple[str, ...]:
-    """When sums may be corrected; weights that wait for it may leave the range of float8."""
+    """Return when sums may be corrected; late, weights could leave the range of float8."""
     can_wait = can_be_late(sizes.chained) and not sizes.has_bytes
     return RESCALES if can_wait else RESCALES[:2]
 
 
 def _beside(sizes: ChainedSizes) -> tuple[int, ...]:
-    """What may run beside sums, of a chain of one loop or of several."""
+    """Return how much of the chain may run beside the sums: it has one loop or several."""
     return (0, ALL, STATES) if Levels(sizes.chained).last else (0, ALL)

@@ -1,7 +1,7 @@
-"""Work and memory traffic of chained kernels on Hopper; names and units are those of
-``spaces.quantities``. Near memory is shared memory, middle memory L2.
+"""Work and memory traffic of chained kernels on Hopper.
 
-Every tile of rows passes its tiles of keys, which come from L2 once for all its warpgroups.
+Names and units are those of ``spaces.quantities``. Near memory is shared memory, middle memory L2.
+Each tile of rows passes its tiles of keys, which come from L2 once for all its warpgroups.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from tilewright.spaces.template import Columns
 from tilewright.spaces.workloads.computation import Computation
 
 CHAIN = 5
-"""Instructions for each score: maximum, multiplication, exponential, sum, half a conversion, and
-turns of the units that are slower."""
+"""Instructions for each score.
+
+Maximum, multiplication, exponential, sum, half a conversion, and waits for slower units.
+"""
 
 
 def chained_quantities(
     workload: Computation, sizes: ChainedSizes, target: CudaTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Return every quantity of ``spaces.quantities``, one float64 array each."""
     c = widened(columns)
     passes = _Passes(sizes, share_inside(workload, sizes.chained), c)
     quantities = _work(workload, passes)
@@ -43,7 +45,10 @@ def chained_quantities(
 
 @dataclass(frozen=True)
 class _Passes:
-    """How often tiles of rows meet tiles of keys, of which rows see a ``share``, by schedule."""
+    """The meetings of tiles of rows with tiles of keys, by schedule.
+
+    Rows see a ``share`` of all keys.
+    """
 
     sizes: ChainedSizes
     share: float
@@ -56,7 +61,7 @@ class _Passes:
 
     @cached_property
     def rows(self) -> Any:
-        """Of all tiles."""
+        """Rows of all tiles."""
         return 1.0 * self.tiles * self.sizes.rows(self.columns)
 
     @cached_property
@@ -72,7 +77,7 @@ class _Passes:
 
     @cached_property
     def scores(self) -> Any:
-        """Of all rows and the keys they meet."""
+        """Scores of all rows and the keys they meet."""
         return self.rows * self.visits * self.columns["keys"]
 
     @cached_property
@@ -84,7 +89,7 @@ class _Passes:
 
 
 def _work(workload: Computation, passes: _Passes) -> dict[str, Any]:
-    """Operations, instructions and registers."""
+    """Return operations, instructions and registers."""
     c, sizes, scores = passes.columns, passes.sizes, passes.scores
     depth, width = sizes.depth, sizes.width
     corrections = np.where(c["rescale"] == "always", 1.0, 0.25)
@@ -108,7 +113,7 @@ def _work(workload: Computation, passes: _Passes) -> dict[str, Any]:
 
 
 def _memory(workload: Computation, target: CudaTarget, passes: _Passes) -> dict[str, Any]:
-    """Bytes moved, and what must stay near."""
+    """Return bytes moved, and bytes that must stay near."""
     c, sizes, tiles = passes.columns, passes.sizes, passes.tiles
     depth, width = sizes.depth, sizes.width
     size = float(sizes.element_bytes)
@@ -135,7 +140,7 @@ def _memory(workload: Computation, target: CudaTarget, passes: _Passes) -> dict[
 
 
 def _parallelism(target: CudaTarget, passes: _Passes) -> dict[str, Any]:
-    """How many tiles are in work at once."""
+    """Return how many tiles are in work at a time."""
     c, tiles = passes.columns, passes.tiles
     slots = target.multiprocessors * c["blocks_per_sm"]
     chains = c["warpgroups"] * c["blocks_per_sm"] * (1 + c["overlap"] + c["ping_pong"])
@@ -148,7 +153,7 @@ def _parallelism(target: CudaTarget, passes: _Passes) -> dict[str, Any]:
 
 
 def _imbalance(tiles: Any, slots: Any, c: Any, share: float) -> Any:
-    """Waves over their mean; uneven tiles, dealt out in turns, make it worse."""
+    """Return waves over their mean; if uneven tiles are dealt out in turns, more."""
     waves = np.ceil(tiles / slots) / (tiles / slots)
     uneven = np.where(c["tile_scheduler"] == "persistent", 1 + 0.3 * (share < 0.9), 1.0)
     return np.where(tiles < slots, 1.0, waves) * uneven

@@ -1,7 +1,7 @@
-"""Which tile a block works on when: one, every n-th, or the next that is left.
+"""The tiles that a block works on: one, every n-th, or the next that is left.
 
-Tiles are numbered so that heads of a section take turns, from the last rows to the first: where a
-condition lets later rows see more keys, long tiles come first.
+Tiles are numbered so that heads of a section take turns, from the last rows to the first: if a
+condition (a causal mask) lets later rows see more keys, long tiles come first.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ WALKS = ("grid", "persistent", "tickets")
 
 
 class Walk:
-    """The loops over tiles of the loading thread and of multiplying warpgroups. Each declares
-    ``head`` and ``row0``, and the parts of the head."""
+    """The loops over tiles of the producer thread and of consumer warpgroups.
+
+    Each declares ``head`` and ``row0``, and the axes of the head.
+    """
 
     def __init__(self, plan: ChainedPlan) -> None:
         self.plan = plan
@@ -25,7 +27,7 @@ class Walk:
         self.kind = str(plan.values["tile_scheduler"])
 
     def loading(self, body: Sequence[str]) -> list[str]:
-        """Lines that run ``body`` for each tile, and hand tickets on."""
+        """Print the producer's loop that runs ``body`` for each tile, and hands tickets on."""
         inside = [*self._place(), *body]
         if self.kind != "tickets":
             return self._plain(inside)
@@ -44,7 +46,7 @@ class Walk:
         ]
 
     def multiplying(self, body: Sequence[str]) -> list[str]:
-        """Lines that run ``body`` for each tile."""
+        """Print the consumers' loop that runs ``body`` for each tile."""
         inside = [*self._place(), *body]
         if self.kind != "tickets":
             return self._plain(inside)
@@ -99,7 +101,7 @@ class Walk:
         return [*parts, *self.of_tile(number)]
 
     def of_tile(self, number: str) -> list[str]:
-        """Which head and rows the tile of a number has."""
+        """Print the declarations of the head and the rows of a tile, given its number."""
         plan, section = self.plan, self.plan.number("head_group")
         tiles = int(plan.sizes.row_tiles(plan.values))
         rows = int(plan.sizes.rows(plan.values))

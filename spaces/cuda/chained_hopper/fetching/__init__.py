@@ -1,1 +1,1 @@
-"""How rows, keys and matrices come to shared memory by TMA."""
+"""TMA copies of rows, keys and values to shared memory."""

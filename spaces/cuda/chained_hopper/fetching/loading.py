@@ -1,4 +1,4 @@
-"""The lines of the thread that loads: rows of each warpgroup, and tiles of keys for all of them."""
+"""The code of the producer thread: it loads rows for each warpgroup, and tiles of keys for all."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tilewright.spaces.cuda.chained_hopper.walk import Walk
 
 @dataclass(frozen=True)
 class Loading:
-    """The thread that loads, of a kernel that follows ``plan``."""
+    """The producer thread of a kernel that follows ``plan``."""
 
     plan: ChainedPlan
 
     def lines(self) -> list[str]:
-        """Its C lines, for all tiles of rows of the block."""
+        """Print its code, for all tiles of rows of the block."""
         plan = self.plan
         some = "if (end_tile > first_tile) " if plan.split > 1 else ""
         body = [
@@ -42,7 +42,7 @@ class Loading:
         return [start, *Walk(plan).loading(body)]
 
     def _step(self) -> list[str]:
-        """In the order in which they are wanted."""
+        """Print the loads of a step, in the order in which they are needed."""
         keys = "if (j > first_tile) load_keys(j - 1, next, after);"
         values = "load_values(j, stage, phase);"
         return [keys, values] if self.plan.values["overlap"] else [values, keys]

@@ -1,4 +1,4 @@
-"""The arrays that TMA moves: rows of the left operand, keys, the matrix, and the output."""
+"""The arrays that TMA moves: rows of the left operand, keys, values, and the output."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tilewright.spaces.language.tree import Expression, Read
 
 
 def left_boxes(chained: Chained) -> Boxes:
-    """Boxes of the left operand."""
+    """Return the boxes of the left operand."""
     return _boxes(chained, chained.left, chained.depth, row_box(chained))
 
 
 def key_boxes(chained: Chained, matrix: Expression, columns: Part, keys: int) -> Boxes:
-    """Boxes of ``keys`` of an operand that has a row for each key."""
+    """Return boxes of ``keys`` rows of an operand that has a row for each key."""
     return _boxes(chained, matrix, columns, ((chained.key, keys),))
 
 
 def right_boxes(sizes: ChainedSizes, keys: int) -> Boxes:
-    """Boxes of ``keys`` of the right operand, whichever way it lies."""
+    """Return boxes of ``keys`` keys of the right operand, whichever way it lies in memory."""
     chained = sizes.chained
     if not sizes.lies_along_keys:
         return key_boxes(chained, chained.right, chained.depth, keys)
@@ -32,7 +32,7 @@ def right_boxes(sizes: ChainedSizes, keys: int) -> Boxes:
 
 
 def value_boxes(sizes: ChainedSizes, keys: int) -> Boxes:
-    """Boxes of the matrix for ``keys``, of its copy if that is turned."""
+    """Return boxes of the values of ``keys`` keys; from the transposed copy, if there is one."""
     chained = sizes.chained
     if sizes.has_bytes:
         return Turned(chained).boxes(keys, sizes.width)
@@ -40,8 +40,10 @@ def value_boxes(sizes: ChainedSizes, keys: int) -> Boxes:
 
 
 def output_boxes(chained: Chained) -> Boxes | None:
-    """Boxes of the wide output, if there is one that TMA can store: of 16 bits, and of the
-    operands' type if that has as many."""
+    """Return the boxes of the one wide output, if TMA can store it; else None.
+
+    Its elements have 16 bits, and the operands' dtype if those have 16 bits, too.
+    """
     wide = [output for output in chained.outputs if output.wide]
     if len(wide) != 1 or wide[0].array.element.bytes != 2:
         return None

@@ -1,8 +1,9 @@
-"""What TMA moves of a chained program: boxes of rows or keys, and where in an array each is.
+"""Boxes of a chained program that TMA moves: rows or keys, and where each lies in its array.
 
-Rows of a tile are points of one part, such as queries, or of two if the faster one's extent divides
-the 64 rows of a box: then heads that share keys are stacked. All other parts number heads. Columns,
-depth or width, are cut into panels of 128 bytes, swizzled; TMA fills up the last with zeros.
+The rows of a tile are points of one axis, such as queries, or of two if the faster one's extent
+divides the 64 rows of a box: then heads that share keys are stacked. All other axes number heads.
+Columns, depth or width, are cut into panels of 128 bytes, which are swizzled; TMA fills the last
+one up with zeros.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.workloads.array import Array
 
 SLICE = 64
-"""Rows of one warpgroup: of a box of rows, and of one wgmma."""
+"""Rows of a warpgroup, which are those of a box and of one wgmma."""
 PANEL_BYTES = 128
 """Bytes of a row of a panel."""
 MOST_DIMENSIONS = 5
 
 
 def tiled(chained: Chained) -> Chained:
-    """The program with bare scores, and with all parts as batch that number no rows of a tile;
-    those that share keys are neighbours."""
+    """Return the program with bare scores, and with all axes but those of a tile's rows as its
+    batch.
+
+    Axes whose heads share keys are neighbours.
+    """
     parts = [part for part in chained.rows if part.extent > 1]
     stacked = len(parts) == 2 and SLICE % parts[1].extent == 0
     rows = tuple(parts if stacked else parts[-1:])
@@ -38,7 +42,7 @@ def tiled(chained: Chained) -> Chained:
 
 
 def row_box(chained: Chained) -> tuple[tuple[Part, int], ...]:
-    """The parts of a box of rows, the fastest first, and how many points it has of each."""
+    """Return the axes of a box of rows, the fastest first, each with its number of points."""
     if len(chained.rows) == 2:
         outer, inner = chained.rows
         return ((inner, inner.extent), (outer, SLICE // inner.extent))
@@ -46,15 +50,19 @@ def row_box(chained: Chained) -> tuple[tuple[Part, int], ...]:
 
 
 def row_place(chained: Chained, row: str) -> list[str]:
-    """C text of where the box that begins at ``row`` is along its columns and its parts."""
+    """Return C text of the coordinates, along columns and axes, of the box that begins at
+    ``row``."""
     parts = [row] if len(chained.rows) < 2 else ["0", f"{row} / {chained.rows[1].extent}"]
     return ["0", *parts]
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """An array whose element is at ``offset``, moved in boxes: panels of ``columns``, of all or
-    ``count`` of them, and points of the parts ``box``; ``heads`` choose the rest."""
+    """An array, moved in boxes; its element is at ``offset``.
+
+    A box has panels of ``columns``, of all or of ``count`` of them, and points of the axes ``box``;
+    the axes ``heads`` choose the rest.
+    """
 
     array: Array
     offset: Index
@@ -65,7 +73,7 @@ class Boxes:
 
     @cached_property
     def own_heads(self) -> tuple[Part, ...]:
-        """The heads' parts that make a difference, the fastest first."""
+        """The axes of heads that the array depends on, the fastest first."""
         return tuple(p for p in reversed(self.heads) if self.offset.coefficient(p.name))
 
     @property
@@ -104,11 +112,12 @@ class Boxes:
         )
 
     def _step(self, part: Part) -> int:
-        """Elements from point to point; of a single one, any that TMA takes."""
+        """Return the elements from point to point of an axis; if it has one point, any legal
+        number."""
         return self.offset.coefficient(part.name) if part.extent > 1 else SLICE
 
     def why_not(self) -> str | None:
-        """Why TMA cannot move the boxes, in words; None if it can."""
+        """Return why TMA cannot move the boxes, in words; None if it can."""
         name, size = self.array.name, self.array.element.bytes
         if self.offset.compound or self.offset.constant:
             where = f"{name} is read at {self.offset.formula}"
@@ -135,8 +144,11 @@ class Boxes:
     def load(
         self, to: str, name: str, barrier: str, at: Sequence[str], names: Mapping[str, str]
     ) -> list[str]:
-        """Lines by which one thread loads a box by the map ``name_map``; ``at`` is its place along
-        its columns and its parts, ``names`` are the C variables of heads' parts."""
+        """Print how one thread loads a box by the map ``name_map``.
+
+        ``at`` are its coordinates along columns and axes; ``names`` are the C variables of heads'
+        axes.
+        """
         return [
             self._call("load", panel, at, names).format(
                 f"{to} + {panel * self.panel_bytes}, &{name}_map, {barrier}"
@@ -147,7 +159,7 @@ class Boxes:
     def store(
         self, name: str, source: str, at: Sequence[str], names: Mapping[str, str]
     ) -> list[str]:
-        """Lines by which one thread stores a box."""
+        """Print how one thread stores a box."""
         return [
             self._call("store", panel, at, names).format(
                 f"&{name}_map, {source} + {panel * self.panel_bytes}"

@@ -1,8 +1,8 @@
-"""The matrix of a chain in 8 bits, turned: a first kernel copies it to the workspace so that its
-keys lie along memory, as a wgmma of 8 bits takes its right operand.
+"""The transposed copy of an 8-bit matrix: its keys run along memory, as wgmma of 8 bits requires.
 
-Of sixteen keys, those come together that a lane has weights of: two neighbours of each eight. What
-one product leaves on a lane is then what the next one takes from it, in the order in which it is.
+A first kernel writes it to the workspace. Of sixteen keys, those are neighbours in it that one lane
+has weights of: two of each eight. So the accumulators of one product are the operand of the next
+one as they are, without a shuffle.
 
 As task mappings: spatial(heads) * spatial(spans of 128 keys, pieces of columns) * spatial(32 lanes)
 * repeat(four keys, the columns of a piece).
@@ -27,7 +27,7 @@ from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
 
 NAME = "tw.turned"
-"""What the copy is called among the arrays of a launch, none of which has such a name."""
+"""Name of the copy among the arrays of a launch; no array of a program has such a name."""
 MIXED = 16
 """Keys among which some change places."""
 SPAN = 128
@@ -35,37 +35,37 @@ SPAN = 128
 WARPS = 4
 """Warps of a block of the kernel that copies."""
 PIECE = 16
-"""Elements that a lane loads at a time, at most."""
+"""The most elements that a lane loads at a time."""
 FOUR_KEYS = (0, 1, 8, 9)
-"""The keys of a lane, from its first on, that come together: in this order in the copy."""
+"""The keys of a lane, counted from its first, in the order in which the copy has them."""
 
 
 @dataclass(frozen=True)
 class Turned:
-    """The copy of the one matrix of ``chained``."""
+    """The transposed copy of the one matrix of ``chained``."""
 
     chained: Chained
 
     @cached_property
     def read(self) -> Read:
-        """The matrix."""
+        """The read of the matrix."""
         read = self.chained.in_place(self.chained.weighings[0].matrix)
         assert read
         return read
 
     @cached_property
     def offset(self) -> Index:
-        """Where the matrix has an element."""
+        """The place of an element in the matrix, as an index."""
         return self.chained.places[self.read].offset
 
     @cached_property
     def heads(self) -> tuple[Part, ...]:
-        """The parts of a head that make a difference."""
+        """The axes of heads that the matrix depends on."""
         return tuple(p for p in self.chained.batch if self.offset.coefficient(p.name))
 
     @property
     def keys(self) -> int:
-        """Keys of a row of the copy: the last ones do not change places alone."""
+        """Keys of a row of the copy, in whole groups of those that change places."""
         return int(round_up(self.chained.key.extent, MIXED))
 
     @cached_property
@@ -77,7 +77,8 @@ class Turned:
         return Array(NAME, dtype, shape, tuple(range(len(shape))))
 
     def boxes(self, keys: int, columns: int) -> Boxes:
-        """Boxes of ``keys`` of as many ``columns``, those beyond the width zeros."""
+        """Return boxes of ``keys`` keys of ``columns`` columns; those beyond the width are
+        zeros."""
         chained, strides = self.chained, self.array.strides
         parts = (*self.heads, chained.width, chained.key)
         place = total(zip((part.index for part in parts), strides, strict=True))
@@ -85,7 +86,7 @@ class Turned:
         return Boxes(self.array, place, along, ((chained.width, columns),), self.heads, keys)
 
     def why_not(self) -> str | None:
-        """Why there is no such copy, in words; None if there is."""
+        """Return why there can be no such copy, in words; None if there can."""
         named = {part.name for part in (*self.heads, self.chained.width, self.chained.key)}
         if self.offset.without(named).terms:
             where = f"{self.read.name} is read at {self.offset.formula}"
@@ -128,12 +129,12 @@ class Turned:
 
     @property
     def parameters(self) -> list[str]:
-        """C parameters: the matrix, and the copy in words of four keys."""
+        """The C parameters: the matrix, and the copy in words of four keys."""
         kind, buffer = C_TYPES[self.array.dtype], self._access.buffers[self.read.name]
         return [f"const {kind} *__restrict__ {buffer}", "u32 *__restrict__ turned"]
 
     def lines(self) -> list[str]:
-        """C lines of the kernel."""
+        """Print the kernel that copies."""
         access, pieces, spans = self._access, self._pieces, self._spans
         integer = access.integer
         return [
@@ -149,8 +150,10 @@ class Turned:
         ]
 
     def _load(self) -> list[str]:
-        """Four keys of a lane, and the columns of a piece that each has; beyond the last key there
-        is that one again, which is in the same tile."""
+        """Print the loads of a lane: the columns of a piece of four keys.
+
+        Beyond the last key the last is loaded again, which is in the same tile.
+        """
         kind, piece = C_TYPES[self.array.dtype], self._piece
         first = f"span * {SPAN} + lane / 4 * {MIXED} + lane % 4 * 2"
         key = f"first + n % 2 * {FOUR_KEYS[1]} + n / 2 * {FOUR_KEYS[2]}"
@@ -165,7 +168,7 @@ class Turned:
         ]
 
     def _store(self) -> list[str]:
-        """A word for each column; lanes lie along the keys."""
+        """Print the stores of a lane: one word of four keys for each column."""
         piece, words = self._piece, self.keys // 4
         row = f"(head * {self.chained.width.extent} + column + e) * {words}"
         four = " | ".join(f"(u32)found[{n}][e].bits << {8 * n}" for n in range(4))
