@@ -28,7 +28,6 @@ EXEMPT = (
     "spaces/cpu/pairwise",
     "spaces/cpu/prelude.py",
     "spaces/cpu/ragged",
-    "spaces/cpu/rows",
     "spaces/cpu/sharing.py",
     "spaces/cpu/staged",
     "spaces/cpu/target.py",

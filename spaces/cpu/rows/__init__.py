@@ -1,1 +1,2 @@
-"""CPU kernels of reductions along rows, dependent ones included, and of what follows of them."""
+"""CPU kernels of reductions along rows, some of which depend on others, and of outputs that use
+them."""

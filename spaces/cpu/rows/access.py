@@ -1,4 +1,4 @@
-"""The C of loads and stores at the places of rows."""
+"""The C of loads and stores of a row's elements."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass
 class RowAccess:
-    """Where arrays have their elements in the row ``at``, an index for each span of rows.
+    """Loads and stores in the row ``at``, which has an index for each span of rows.
 
-    ``buffers`` is the C variable of each array. Pointers to the first column are added to
-    ``lines``, once for each place. The ``width`` lanes of a vector are columns, or rows; in
-    registers they are of the dtype ``element``.
+    ``buffers`` maps each array to its C variable. Pointers to a row's first column are declared in
+    ``lines``, once for each place. The ``width`` lanes of a vector are columns, or rows if
+    ``lanes_are_rows``; registers hold the type ``element``.
     """
 
     rows: SummedRows
@@ -34,7 +34,7 @@ class RowAccess:
     names: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def pointer(self, place: RowAddress) -> str:
-        """The variable that points to the row's first column."""
+        """Return the C variable that points to the row's first column of an array."""
         key = (place.array, place.offset, place.rows, place.gathers)
         if key not in self.names:
             name = f"p{len(self.names)}"
@@ -45,18 +45,19 @@ class RowAccess:
         return self.names[key]
 
     def load(self, place: RowAddress, vector: Vector) -> str:
-        """A vector of what is read."""
+        """Return the vector that is read at a place."""
         return self._load(place, self._where(place, vector), vector.left)
 
     def of_row(self, place: RowAddress, shift: int, left: str | None) -> str:
-        """What is the same along a row: one value in all lanes, or each lane's row's own."""
+        """Return a value that is the same along a row: one value in all lanes, or each lane's own
+        row's."""
         if not self.lanes_are_rows:
             return f"tw_splat_{self._dtype(place)}({self._start(place)})"
         where = f"{self._start(place)} + {shift * place.rows[-1]}"
         return self._load(place, where, left)
 
     def store(self, place: RowAddress, value: str, vector: Vector, streaming: bool) -> str:
-        """The line that stores a vector."""
+        """Return the line that stores a vector, past the caches if ``streaming``."""
         dtype, step = self._dtype(place), self._lane_step(place)
         where = self._where(place, vector)
         if step != 1:
@@ -66,7 +67,7 @@ class RowAccess:
         return f"tw_{'stream' if streaming else 'store'}_{dtype}({where}, {value});"
 
     def add(self, place: RowAddress, value: str, vector: Vector) -> str:
-        """The line that adds a vector to what is there."""
+        """Return the line that adds a vector to the elements of an array."""
         dtype, where = self._dtype(place), self._where(place, vector)
         if vector.left:
             old = f"tw_load_most_{dtype}({where}, {vector.left})"
@@ -74,17 +75,17 @@ class RowAccess:
         return f"tw_store_{dtype}({where}, tw_load_{dtype}({where}) + {value});"
 
     def row_number(self, span: int, shift: int) -> str:
-        """The row's index along a span of rows, as floats."""
+        """Return the row's index along a span of rows, as floats."""
         if self.lanes_are_rows and span == len(self.at) - 1:
             return f"tw_numbers(tw_ramp({self.at[span] + shift}))"
         return f"tw_set((float){self.at[span]})"
 
     def store_one(self, place: RowAddress, value: str) -> str:
-        """The line that stores one value for the row."""
+        """Return the line that stores one value for the row."""
         return f"tw_store_first_{self._dtype(place)}({self._start(place)}, {value}, 1);"
 
     def store_places(self, place: RowAddress, value: str, vector: Vector) -> list[str]:
-        """The lines that store a whole number for the row, or for each lane's row."""
+        """Return the lines that store a whole number for the row, or for each lane's row."""
         if not self.lanes_are_rows:
             return [f"*({self._start(place)}) = {value};"]
         lanes = f"tw_least({vector.left}, TW_LANES)" if vector.left else "TW_LANES"
@@ -92,16 +93,16 @@ class RowAccess:
         return [f"for (long l = 0; l < {lanes}; l++) {where} = {value}[l];"]
 
     def fetch(self, place: RowAddress, vector: Vector) -> str:
-        """The line that fetches what the next row reads there."""
+        """Return the line that prefetches what the next row reads at a place."""
         where = vector.offset(place.columns) + place.rows[-1]
         return f"__builtin_prefetch({self.pointer(place)} + {where});"
 
     def _lane_step(self, place: RowAddress) -> int:
-        """Elements from one lane to the next."""
+        """Return the elements from one lane to the next."""
         return place.rows[-1] if self.lanes_are_rows else place.columns[-1]
 
     def _where(self, place: RowAddress, vector: Vector) -> str:
-        """C text of where the first lane is."""
+        """Return the address of the first lane, in C."""
         start = f"{self.pointer(place)} + {vector.offset(place.columns)}"
         shift = vector.shift * place.rows[-1]
         return f"{start} + {shift}" if shift else start
@@ -110,7 +111,7 @@ class RowAccess:
         return loaded(self._dtype(place), where, self._lane_step(place), left)
 
     def _start(self, place: RowAddress) -> str:
-        """C text of where the row begins."""
+        """Return the address of the row's first element, in C."""
         total = Index(constant=place.offset)
         for position, step in zip(self.at, place.rows, strict=True):
             total = total + position * step
@@ -118,7 +119,7 @@ class RowAccess:
         return f"{self.buffers[place.array]} + {total}{gathered}"
 
     def _entry(self, read: Read) -> str:
-        """An index from a table, bounded so that no read is wild."""
+        """Return an index from a table, clamped so that no access leaves the array."""
         place = self.rows.places[read]
         drawn = self.rows.program.operand[read.name].drawn
         assert drawn is not None

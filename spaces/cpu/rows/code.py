@@ -1,7 +1,7 @@
 """The C of reductions along rows: pass after pass over a row, and then its outputs.
 
-Workers share the rows, each of which is an item; where lanes are rows, an item is as many as are
-in flight. As task mappings:
+Workers share items: single rows, or, if lanes are rows, as many rows as are in flight. As task
+mappings:
 
     spatial(workers) * repeat(items of a worker)     and within a row
     repeat(spans but the last) * (repeat(tiles) * spatial(tile's columns), then the rest)
@@ -38,10 +38,13 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class RowsCode:
-    """The kernel called ``entry``. ``operands`` are its arguments in order; ``unroll`` vectors are
-    in flight, of one row, or of as many rows each as they have lanes if ``lanes_are_rows``;
-    the walk ``fetching`` along a row also fetches what the next row reads (:class:`RowBody`).
-    Calls give the extent of an open axis, which has ``rows_each`` rows at each of its points."""
+    """The kernel called ``entry``.
+
+    ``operands`` are its arguments in order. ``unroll`` vectors are in flight, of one row, or, if
+    ``lanes_are_rows``, with a row in each lane. The walk number ``fetching`` along a row also
+    prefetches what the next row reads (:class:`RowBody`). If ``rows_each`` is given, calls pass the
+    extent of an open axis, with so many rows at each of its points.
+    """
 
     rows: SummedRows
     operands: Sequence[Array]
@@ -59,7 +62,7 @@ class RowsCode:
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         passes, joined = {f"{self.entry}_work": self.workers}, list[str]()
         if self.rows.sums:
             name = f"{self.entry}_join"
@@ -70,7 +73,7 @@ class RowsCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """Sums and scratch rows of all workers."""
+        """Bytes of the column sums and scratch rows of all workers."""
         elements = self._sums.elements + self._held_elements
         return dtype(self.element).bytes * self.workers * elements
 
@@ -86,7 +89,7 @@ class RowsCode:
 
     @cached_property
     def _items(self) -> tuple[int, ...]:
-        """How many items there are along each span of rows."""
+        """The number of items along each span of rows."""
         *outer, last = (span.extent for span in self.rows.rows)
         if not self.lanes_are_rows:
             return (*outer, last)
@@ -94,7 +97,7 @@ class RowsCode:
 
     @property
     def _width(self) -> int:
-        """Rows of an item where lanes are rows."""
+        """Rows of an item if lanes are rows."""
         return self.unroll * self.lanes
 
     def _work(self) -> list[str]:
@@ -147,7 +150,8 @@ class RowsCode:
         return self._body(at, Walk(extents, self.lanes, self.unroll))
 
     def _rows_of_lanes(self, at: Sequence[Index]) -> list[str]:
-        """All rows of an item at once; of the last, which may have fewer, a vector at a time."""
+        """Write all rows of an item at once; the rows of the last item, which may have fewer, by
+        vectors."""
         *outer, item = at
         last = self.rows.rows[-1].extent
         walk = Walk(tuple(span.extent for span in self.rows.columns), 1, 1)

@@ -1,8 +1,8 @@
-"""The C of sums over all rows: a worker's own in its scratch memory, and what joins them.
+"""The C of sums over all rows: each worker's own in its scratch memory, and their total.
 
-Rows are added to the first of :data:`LEVELS` arrays. Once it has so many as a block, it is added to
-the next one and begins again, and so on: no number of an array is added to more often than that,
-but for the last one's.
+Rows are added to the first of :data:`LEVELS` arrays. After :data:`BLOCK` rows it is added to the
+next array and cleared, and so on. So no element takes more than :data:`BLOCK` additions before it
+moves on, except in the last array: rounding errors grow slowly, as in pairwise summation.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tilewright.spaces.workloads.array import Array
 
 LEVELS = 3
 BLOCK = 64
-"""Numbers that one of an array but the last is made of."""
+"""The number of arrays, or rows, that are added to an array before it is added to the next one."""
 
 
 @dataclass(frozen=True)
 class ColumnSums:
-    """Sums of ``workers``, in vectors of ``lanes`` of the dtype ``element``."""
+    """The column sums of ``workers``, in vectors of ``lanes`` of the type ``element``."""
 
     rows: SummedRows
     workers: int
@@ -33,16 +33,17 @@ class ColumnSums:
 
     @property
     def elements(self) -> int:
-        """Elements of scratch memory of each worker."""
+        """Elements of each worker's scratch memory."""
         return len(self.rows.sums) * LEVELS * self._run
 
     @property
     def names(self) -> Mapping[str, str]:
-        """The C variable of the array that rows are added to, by the sum's name."""
+        """The C variable of the array that rows are added to, by the name of the sum."""
         return {output.name: f"sum{n}_0" for n, output in enumerate(self.rows.sums)}
 
     def begun(self, start: str) -> list[str]:
-        """The lines that declare a worker's arrays, from ``start`` on, and clear them."""
+        """Return the lines that declare a worker's arrays, from the address ``start`` on, and clear
+        them."""
         lines = [f"{self._type} *const sums = {start};"]
         lines.append(f"for (long c = 0; c < {self.elements}L; c++) sums[c] = 0;")
         arrays = [(n, level) for n, _ in enumerate(self.rows.sums) for level in range(LEVELS)]
@@ -51,7 +52,8 @@ class ColumnSums:
         return [*lines, *(f"long added{level} = 0;" for level in range(LEVELS - 1))]
 
     def row_ends(self) -> list[str]:
-        """The lines after each row: blocks that are full are added to the next arrays."""
+        """Return the lines after each row: arrays that have taken a block are added to the next
+        ones."""
         lines: list[str] = []
         for level in reversed(range(LEVELS - 1)):
             lines = [
@@ -63,11 +65,12 @@ class ColumnSums:
         return lines
 
     def ended(self) -> list[str]:
-        """The lines after all rows: everything is in the last arrays."""
+        """Return the lines after all rows, which add everything to the last arrays."""
         return [line for level in range(LEVELS - 1) for line in self._moved(level)]
 
     def joined(self, name: str, operands: Sequence[Array], buffers: Mapping[str, str]) -> list[str]:
-        """The function ``name`` that adds up the sums of all workers, and writes the outputs."""
+        """Return the C function ``name`` that adds the sums of all workers and writes the
+        outputs."""
         outputs = self.rows.sums
         lines = buffer_variables(operands, buffers, {output.name for output in outputs})
         lines.append(f"const {self._type} *sums = call->workspace;")
@@ -87,7 +90,7 @@ class ColumnSums:
 
     @property
     def _run(self) -> int:
-        """Elements of an array, in whole vectors and lines."""
+        """Elements of one array, a whole number of vectors and of cache lines."""
         return round_up(
             round_up(self.rows.column_count, self.lanes), LINE_BYTES // dtype(self.element).bytes
         )
@@ -97,7 +100,8 @@ class ColumnSums:
         return ARRAY_TYPES[self.element]
 
     def _moved(self, level: int) -> list[str]:
-        """The lines that add all arrays of a level to those of the next, and clear them."""
+        """Return the lines that add all arrays of a level to those of the next level, and clear
+        them."""
         return [
             f"for (long c = 0; c < {self.rows.column_count}; c++) "
             f"{{ sum{n}_{level + 1}[c] += sum{n}_{level}[c]; sum{n}_{level}[c] = 0; }}"

@@ -1,4 +1,4 @@
-"""How a kernel walks along a row, and where arrays have their elements there."""
+"""Walks along a row, and the vectors that they visit."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from tilewright.spaces.algebra.mapping import repeat, spatial
 
 @dataclass(frozen=True)
 class Vector:
-    """Where one vector is: the index along each span of columns, and how many rows ``shift`` it is
-    from the row at hand. Lanes follow along the last span, of columns or of rows; ``left`` is how
-    many of it there are from there on, as C text, None if enough."""
+    """The place of one vector: its index along each span of columns, in the row that is ``shift``
+    rows after the row at hand.
+
+    Lanes run along the last span, of columns or of rows; ``left`` is the number of points of it
+    from this vector on, as C text, or None if there is one for each lane.
+    """
 
     columns: tuple[Index, ...]
     left: str | None = None
     shift: int = 0
 
     def offset(self, steps: Sequence[int]) -> Index:
-        """Elements from the row's first column, for an array with these steps."""
+        """Return the elements from the row's first column, for an array with these steps."""
         total = Index()
         for position, step in zip(self.columns, steps, strict=True):
             total = total + position * step
@@ -30,13 +33,13 @@ class Vector:
 
 
 Tile = Callable[[Sequence[Vector]], Sequence[str]]
-"""The C lines for some vectors at a time."""
+"""Returns the C lines for some vectors at a time."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A way along the columns: tiles of ``unroll`` vectors of ``lanes``, then vectors alone, the
-    last of which may be a part of one. ``extents`` are those of the spans."""
+    """A walk along the columns: tiles of ``unroll`` vectors of ``lanes``, then single vectors, the
+    last of which may be partly filled. ``extents`` are those of the spans."""
 
     extents: tuple[int, ...]
     lanes: int
@@ -54,24 +57,24 @@ class Walk:
 
     @property
     def turns(self) -> int:
-        """How often a row's states take in a tile, or a vector alone."""
+        """The number of tiles and single vectors that a row's states take in."""
         *outer, last = self.extents
         return prod(outer) * (self.tiles + ceil_div(last - self.tiles * self.width, self.lanes))
 
     @property
     def short(self) -> int | None:
-        """How many lanes ever have a column, None if all do."""
+        """The number of lanes that ever hold a column; None if all do."""
         return self.extents[-1] if self.extents[-1] < self.lanes else None
 
     def first(self, tile: Tile) -> list[str]:
-        """The lines for the first tile: of as many vectors as a row has, if it has fewer."""
+        """Return the lines for the first tile, or for the one vector of a row that is no longer."""
         start = tuple(Index() for _ in self.extents)
         return _block(
             tile(self._vectors(start, self.unroll) if self.tiles else [self._part(start)])
         )
 
     def lines(self, tile: Tile, after_first: bool = False) -> list[str]:
-        """The lines for all tiles, or for those after the first."""
+        """Return the lines for all tiles, or for those after the first."""
         *outer, _ = self.extents
         return repeat(*outer, 1).emit(
             0, lambda at: self._last_span(tuple(at[:-1]), tile, after_first), prefix="c"

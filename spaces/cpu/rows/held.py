@@ -1,4 +1,4 @@
-"""Which values of elements are worth keeping from a pass until the outputs are computed."""
+"""Values of elements that a pass keeps until the outputs are computed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tilewright.spaces.language.tree import Expression
 
 @dataclass(frozen=True)
 class Held:
-    """An expression of each element that a pass stores and the outputs load again: in a worker's
-    scratch row, or at ``place`` in an output."""
+    """An expression of each element that a pass stores and the outputs load again: from a worker's
+    scratch row, or from ``place`` in an output."""
 
     value: Expression
     place: RowAddress | None = None
 
 
 def worth_holding(rows: Rows) -> Expression | None:
-    """The largest expression with a special function that a pass of ``rows.plain`` computes of each
-    element, and an output of each element again; None if there is none."""
+    """Return the largest expression with a special function that both a pass of ``rows.plain`` and
+    an output compute for each element; None if there is none."""
     computed = {node for p in rows.plain for r in p for node in r.element.values()}
     again = [
         node
@@ -34,7 +34,8 @@ def worth_holding(rows: Rows) -> Expression | None:
 
 
 def output_to_hold_in(rows: SummedRows, element: str) -> RowOutput | None:
-    """An output whose memory can hold an ``element`` for each of its own until it is written."""
+    """Return an output that has room for an ``element`` at each of its places until it is written;
+    None if there is none."""
     return next(
         (
             output
@@ -48,7 +49,7 @@ def output_to_hold_in(rows: SummedRows, element: str) -> RowOutput | None:
 
 
 def outputs_by_element(rows: Rows) -> tuple[RowOutput, ...]:
-    """The outputs with a value for each element."""
+    """Return the outputs that have a value for each element."""
     return tuple(output for output in rows.outputs if output.place.by_column)
 
 

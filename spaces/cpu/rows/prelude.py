@@ -1,4 +1,5 @@
-"""What all kernels of rows of one workload share: types, functions, lanes."""
+"""The C text that all kernels of rows of one workload share: types, functions and reducers of
+lanes."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tilewright.spaces.cpu.vectors import doubles, moves, simd, vector_math
 from tilewright.spaces.cpu.vectors import lanes as across
 
 _ALWAYS = frozenset({"floor", "max", "min"})
-"""Functions that whole numbers and joining lanes need; they bring ``tw_select`` and the rest."""
+"""Functions that whole numbers and reducers of lanes need; they bring ``tw_select`` and more."""
 
 
 _NUMBERS = """\
@@ -23,7 +24,7 @@ _NUMBERS = """\
 
 @lru_cache(maxsize=64)
 def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
-    """The C text for kernels in ``element``, float32 or float64, whose programs call
+    """Return the C text for kernels in ``element``, float32 or float64, whose programs call
     ``functions``."""
     if element == "float64":
         lanes = target.lanes(8)

@@ -1,4 +1,7 @@
-"""The C of one pass: tiles are parts of a row, and so are lanes; the same corrections join both."""
+"""The C of one pass over a row: tiles update the states, then the lanes' states are joined.
+
+Both steps combine states of parts of the row, and both use the same corrections.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +29,20 @@ from tilewright.spaces.derivation.scopes import Leaf, Scope, combined, series, s
 from tilewright.spaces.language.tree import Expression, Read
 
 BEFORE = {"argmax": "tw_above", "argmin": "tw_below"}
-"""Functions that say where one value takes the place of another."""
+"""The C functions that tell where one value replaces another, by reducer."""
 
 
 @dataclass(frozen=True)
 class Reducing:
     """One pass over a row.
 
-    ``tag`` tells its variables from others'; ``vector_scope`` makes the scope of one vector within
-    a tile; ``also`` gives further lines of a tile, from its vectors and scopes; ``ranks`` are the
-    steps of places along the columns by reduction. Lanes are parts of the row that come together
-    ``across`` a vector, of which only the first ``short`` have any columns if that is not None;
-    or else each is a row of its own.
+    ``tag`` makes its variables unique. ``vector_scope`` makes the scope of one vector within a
+    tile. ``also`` returns further lines of a tile, given its vectors and scopes. ``ranks`` has, for
+    each ``argmax`` and ``argmin``, the steps of its places along the columns.
 
-    States take in ``turns`` tiles, and many of them in blocks.
+    If ``across``, lanes are parts of one row and are joined at the end; only the first ``short`` of
+    them have any columns, if that is not None. Otherwise each lane is a row of its own. States take
+    in ``turns`` tiles; if that is many, sums are added up in blocks.
     """
 
     tag: str
@@ -53,8 +56,11 @@ class Reducing:
     ranks: dict[str, tuple[int, ...]]
 
     def declarations(self) -> list[str]:
-        """The variables of the states, with what no elements give, unless a first tile sets them
-        because corrections come from results."""
+        """Return the lines that declare the states, with their reducers' identities.
+
+        States stay unset if there are corrections: these use results, so that a first tile sets the
+        states.
+        """
         corrects = any(r.correction for r in self.pass_)
         found = []
         for i, r in enumerate(self.pass_):
@@ -75,8 +81,11 @@ class Reducing:
 
     @property
     def _scaled(self) -> dict[int, Expression]:
-        """The states in the exponents of those that are scaled. Blocks before are scaled where a
-        block ends; the variable ``h`` has the states that they are of."""
+        """The states' expression in the exponent of each scaled sum that is added up in blocks.
+
+        Earlier blocks are scaled where a block ends; the variable ``h`` holds the value that this
+        expression had when they were scaled last.
+        """
         known = VectorScope("", self._raw("s"))
         corrections = ((i, self.pass_[i].correction) for i in self._long)
         return {i: states_of(c.exponent, known) for i, c in corrections if isinstance(c, Scaling)}
@@ -96,7 +105,7 @@ class Reducing:
         return [*exponents, *long_sums.declared(self._long_states, self._turn)]
 
     def _block_ends(self, now: Scope) -> list[str]:
-        """The end of a tile, every so many of which a block ends."""
+        """Return the lines at the end of a tile; every so many tiles, they end a block."""
         if not self._long:
             return []
         return long_sums.turn_ends(
@@ -104,7 +113,7 @@ class Reducing:
         )
 
     def _blocks_scaled(self, now: Scope) -> list[str]:
-        """The lines that bring blocks before up to the results of now."""
+        """Return the lines that scale earlier blocks to the current results."""
         lines = []
         for i, exponent in self._scaled.items():
             factor, last, moved = self._name("q", i), self._name("h", i), now.text(exponent)
@@ -117,7 +126,7 @@ class Reducing:
         return lines
 
     def _since(self, i: int, now: Scope) -> str:
-        """What blocks before are to be multiplied by."""
+        """Return the factor that scales earlier blocks to the current results."""
         correction = self.pass_[i].correction
         assert isinstance(correction, Scaling)
         return scaled_by(correction, now, f"{now.text(self._scaled[i])} - {self._name('h', i)}")
@@ -125,7 +134,8 @@ class Reducing:
     # -- results -----------------------------------------------------------------------------
 
     def results(self) -> dict[str, str]:
-        """The C text of each reduction's result; adds to the row's lines."""
+        """Add the lines that end the pass to the row's, and return the C text of each reduction's
+        result."""
         parts = self._scope("l", "s")
         if self._long:
             self.row.lines += self._blocks_scaled(parts)
@@ -144,13 +154,15 @@ class Reducing:
         }
 
     def place(self, name: str) -> str:
-        """The C variable of the place that an ``argmax`` or ``argmin`` found: one, or a vector."""
+        """Return the C variable of the place that an ``argmax`` or ``argmin`` found: a number, or a
+        vector."""
         return self._name("w", [r.name for r in self.pass_].index(name))
 
     # -- tiles -------------------------------------------------------------------------------
 
     def tile(self, vectors: Sequence[Vector], first: bool) -> list[str]:
-        """The lines that take the elements of some vectors into the states."""
+        """Return the lines that take the elements of some vectors into the states; the ``first``
+        ones set them."""
         lines: list[str] = []
         old = self._scope("o", "s", lines, in_blocks=not first)
         new = self._scope("n", "t", lines, in_blocks=not first)
@@ -183,7 +195,8 @@ class Reducing:
         scopes: Sequence[Scope],
         vectors: Sequence[Vector],
     ) -> str:
-        """The elements of some vectors, joined to the state ``before`` them if there is one."""
+        """Return the elements of some vectors, reduced, and joined to the state ``before`` them if
+        given."""
         found = factors(r.reducer, r.element)
         whole = all(vector.left is None for vector in vectors) or not self.across
         if found and whole and before and len(scopes) == 1:
@@ -197,7 +210,7 @@ class Reducing:
         return joined_operand(r.reducer, before, total) if before else total
 
     def _inside(self, value: str, vector: Vector, r: ChainReduction) -> str:
-        """What counts: lanes past the row's end have the reducer's identity."""
+        """Return a value with the reducer's identity in lanes past the row's end."""
         if vector.left is None or not self.across:
             return value
         return f"tw_select(tw_first({vector.left}), {value}, {identity(r.reducer)})"
@@ -205,7 +218,8 @@ class Reducing:
     def _places(
         self, i: int, r: ChainReduction, values: Sequence[str], vectors: Sequence[Vector]
     ) -> list[str]:
-        """The best of each lane, the first of equals, and where it is."""
+        """Return the lines that keep the best value of each lane, the first of equal ones, and its
+        place."""
         lines: list[str] = []
         state, where = self._name("s", i), self._name("i", i)
         for u, (value, vector) in enumerate(zip(values, vectors, strict=True)):
@@ -225,7 +239,7 @@ class Reducing:
     # -- joining -----------------------------------------------------------------------------
 
     def _each(self, i: int, r: ChainReduction, end: str) -> list[str]:
-        """The states of lanes that are rows of their own."""
+        """Return the lines that end the states of lanes that are rows of their own."""
         together, state = self._name("t", i), self._name("s", i)
         if r.name not in self.ranks:
             return [f"const vf {together} = {state}{end};"]
@@ -238,7 +252,7 @@ class Reducing:
     def _together(
         self, i: int, r: ChainReduction, parts: Scope, final: Scope, end: str
     ) -> list[str]:
-        """All lanes of a state as one value in every lane."""
+        """Return the lines that reduce all lanes of a state to one value, which every lane gets."""
         value = self._corrected(r, self._name("s", i), parts, final)
         if self.short is not None:
             value = f"tw_select(tw_first({self.short}), {value}, {identity(r.reducer)})"
@@ -254,7 +268,7 @@ class Reducing:
         ]
 
     def _corrected(self, r: ChainReduction, state: str, old: Scope, new: Scope) -> str:
-        """A state after results have become others."""
+        """Return a state corrected from ``old`` results to ``new`` ones."""
         match r.correction:
             case Scaling():
                 return f"{state} * {factor(r.correction, new, old)}"
@@ -265,9 +279,12 @@ class Reducing:
     def _scope(
         self, prefix: str, states: str, lines: list[str] | None = None, in_blocks: bool = False
     ) -> Scope:
-        """What is known by the states ``states``, with blocks before if ``in_blocks``; results are
-        finite until the row has ended, so that an infinite extreme of a part does not make a NaN of
-        other parts."""
+        """Return a scope of the results that the states ``states`` give, with earlier blocks if
+        ``in_blocks``.
+
+        Results are finite until the row has ended, so that an infinite extreme of one part makes no
+        NaN of the other parts.
+        """
         raw = self._raw(states)
         number = {r.state: i for i, r in enumerate(self.pass_)}
 

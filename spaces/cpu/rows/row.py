@@ -1,5 +1,5 @@
-"""The C of rows: one row at a time with its columns in the lanes of vectors, or several rows at
-a time, one in each lane."""
+"""The C of rows: one row at a time with its columns in the lanes of vectors, or several rows at a
+time with a row in each lane."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 @dataclass
 class Lanes:
-    """One state for each reduction: of one row, or of the rows that are lanes of one vector.
+    """The states of one row, or of the rows that are the lanes of one vector; one for each
+    reduction.
 
-    ``shift`` and ``left`` are those of the vector of rows: how far it is from the first, and how
-    many rows there are from there on. ``results`` has the C text of each reduction, and ``places``
-    the C variables of what ``argmax`` and ``argmin`` found.
+    That vector is ``shift`` rows after the first row, and ``left`` rows remain from the first one
+    on. ``results`` has the C text of each reduction, and ``places`` the C variables of the places
+    that ``argmax`` and ``argmin`` found.
     """
 
     number: int
@@ -41,11 +42,12 @@ class Lanes:
 
 @dataclass
 class RowBody:
-    """Adds the passes, the outputs of each element, and those of the row to ``lines``.
+    """Adds the passes, the outputs of each element and the outputs of the row to ``lines``.
 
-    ``walk`` goes along the columns; the walk ``fetching``, of the passes and then the outputs, also
-    fetches what the next row reads. Where lanes are rows, ``vectors`` are as many at a time, and
-    ``left`` says how many rows there are from the first on, None if enough.
+    ``walk`` goes along the columns. Walks are numbered, passes first, then the outputs; the walk
+    number ``fetching`` also prefetches what the next row reads. If lanes are rows, ``vectors``
+    vectors of them are in flight, and ``left`` is the number of rows from the first on, None if
+    there is one for each.
     """
 
     access: RowAccess
@@ -61,7 +63,7 @@ class RowBody:
         self.lanes = [self._lanes(number) for number in range(self.vectors)]
 
     def write(self, passes: Sequence[Pass]) -> None:
-        """Add the lines of all passes in their order, and then of the outputs."""
+        """Add the lines of all passes in order, and then those of the outputs."""
         stored = False
         outputs = self.rows.outputs
         by_element = [o for o in outputs if o.place.by_column]
@@ -78,7 +80,7 @@ class RowBody:
 
     @property
     def rows(self) -> SummedRows:
-        """What is computed."""
+        """The rows that are computed."""
         return self.access.rows
 
     def _lanes(self, number: int) -> Lanes:
@@ -91,7 +93,7 @@ class RowBody:
         return lanes
 
     def _of(self, lanes: Lanes, vectors: Sequence[Vector]) -> list[Vector]:
-        """The vectors of some columns for these lanes."""
+        """Return the vectors of some columns for these lanes."""
         if not self.access.lanes_are_rows:
             return list(vectors)
         return [Vector(vector.columns, lanes.left, lanes.shift) for vector in vectors]
@@ -176,7 +178,7 @@ class RowBody:
             self.lines.append(self.access.store_one(output.place, lanes.row.text(value)))
 
     def _fetches(self, vectors: Sequence[Vector]) -> list[str]:
-        """A prefetch of each line that the elements of the next row begin with."""
+        """Return a prefetch for each cache line of the next row's elements."""
         places = dict.fromkeys(place for place in self.rows.places.values() if place.by_column)
         step = LINE_BYTES // (self.access.width * dtype(self.access.element).bytes) or 1
         return [
@@ -230,7 +232,8 @@ class RowBody:
         return lanes.results.get(node.name) if isinstance(node, Read) else None
 
     def _place(self, lanes: Lanes, node: Expression) -> str | None:
-        """What an ``argmax`` or ``argmin`` found, as integers."""
+        """Return the place that an ``argmax`` or ``argmin`` found, as integers; None for other
+        nodes."""
         place = lanes.places.get(node.name) if isinstance(node, Read) else None
         return place and f"{'tw_widened' if self.access.lanes_are_rows else 'tw_wide'}({place})"
 

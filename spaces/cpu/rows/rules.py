@@ -1,4 +1,4 @@
-"""What rules out a schedule of rows, and the sentence that says so."""
+"""The rules that refuse a schedule of rows, each with its sentence."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.rows.template import RowsTemplate
 
 LEAST_WORK = 2.0**15
-"""Elements that are worth waking a thread for."""
+"""The least elements of each thread, if all are to be woken."""
 SHARE = 0.5
-"""Of L2, what a scratch row may take, so that the row that is read stays too."""
+"""The share of L2 that a scratch row may take, so that the row that is read stays there too."""
 
 
 def row_rules(template: RowsTemplate) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     return (
         *_lane_rules(template),
         *_tile_rules(template),

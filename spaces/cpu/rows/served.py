@@ -1,4 +1,4 @@
-"""Which programs have kernels of rows on a CPU, and why others have none."""
+"""The programs that have kernels of rows on a CPU, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 ELEMENTS = {"float32": FLOATS, "float64": ("float64", "float32")}
-"""Dtypes of elements, by the one that they have in registers."""
+"""The types that elements may have in memory, by the type that they have in registers."""
 MOST_COLUMNS = 2**31 - 1
 
 cached_rows = lru_cache(maxsize=64)(summed_rows_of)
 
 
 def why_no_rows(workload: Workload) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Say why a workload has no kernel of rows; return None if it has one."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices; rows are reduced by programs"
     try:
@@ -49,14 +49,14 @@ def why_no_rows(workload: Workload) -> str | None:
 
 
 def row_expressions(rows: Rows) -> Iterator[Expression]:
-    """All that kernels may compute."""
+    """Yield all expressions that kernels may compute."""
     for pass_ in (*rows.online, *rows.plain):
         yield from expressions(pass_)
     yield from (output.value for output in rows.outputs)
 
 
 def is_place(output: RowOutput, rows: Rows) -> bool:
-    """Whether an output is what an ``argmax`` or ``argmin`` finds."""
+    """Tell whether an output is the place that an ``argmax`` or ``argmin`` finds."""
     return isinstance(output.value, Read) and output.value.name in rows.ranks
 
 
@@ -108,18 +108,19 @@ def _why_no_value(rows: Rows, floats: tuple[str, ...]) -> str | None:
 
 
 def _values(floats: tuple[str, ...]) -> tuple[str, ...]:
-    """Dtypes of elements: whole numbers that float32 has are among them."""
+    """Return the types that elements may have: with float32, also whole numbers that it holds
+    exactly."""
     return (*floats, *SMALL) if floats == FLOATS else floats
 
 
 def _small(rows: Rows) -> frozenset[str]:
-    """The operands of whole numbers that are read as floats."""
+    """Return the operands of whole numbers that are read as floats."""
     return frozenset(o.name for o in rows.program.operands if o.dtype in SMALL and o.drawn is None)
 
 
 def _why_no_sum(rows: Rows, small: frozenset[str]) -> str | None:
-    """Sums and products of whole numbers are exact, and kernels have no other numbers than floats
-    for them."""
+    """Say why a sum or product of whole numbers may be inexact in floats; return None if all are
+    exact."""
     known, count = magnitudes(rows.program), rows.column_count
     for r in (reduction for pass_ in rows.plain for reduction in pass_):
         if r.reducer in ("sum", "prod") and is_integer(r.element, small):

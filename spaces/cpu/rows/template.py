@@ -1,4 +1,5 @@
-"""The CPU template for reductions along rows: softmax, normalisations, losses, and their like.
+"""The CPU template for reductions along rows: softmax, normalisations, losses and what is like
+them.
 
 Decisions:
 
@@ -8,7 +9,7 @@ Decisions:
 - ``intermediates``: a special function of an element is computed ``again`` for the outputs, or kept
   in a ``scratch`` row or in the ``output``.
 - ``stores``: through the caches or past them.
-- ``prefetch``: the next row is fetched, in the walk along this one that has most to compute.
+- ``prefetch``: the next row is prefetched, in the walk along this row that computes most.
 - ``workers``: threads that share the rows.
 """
 
@@ -77,29 +78,31 @@ class RowsTemplate(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no rows, nothing to reduce, or elements that are no floats."""
+        """Say why there is no kernel: no rows, nothing to reduce, or elements that are no
+        floats."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
         return why_no_rows(workload)
 
     @property
     def lane_axes(self) -> tuple[str, ...]:
-        """The values of ``lanes``: several rows, too, where there are any, none is read by a table,
-        and none is added to others."""
+        """The values of ``lanes``: several rows are allowed if there are any, none of them is
+        chosen by a table, and none is added to others."""
         rows = self.rows
         across = rows.rows[-1].extent > 1 and not rows.gathers and not rows.sums
         return (COLUMNS, ROWS) if across else (COLUMNS,)
 
     def passes(self, form: str) -> tuple[Pass, ...]:
-        """The passes of a value of the decision."""
+        """Return the passes of a value of the decision ``passes``."""
         return self.rows.online if form == ONLINE else self.rows.plain
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.rows.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.rows.traffic``."""
         return row_quantities(self, columns)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why not: rows along the outermost axis alone can be open, taken one by one."""
+        """Say why an axis cannot be open: only the outermost axis of rows can, if lanes are no
+        rows."""
         first, *_ = self.rows.rows
         if axis != first.names[0] or self.rows.sums:
             return f"{axis} is not the outermost axis of rows that nothing is summed over"
@@ -108,12 +111,13 @@ class RowsTemplate(Template):
         return why_not_outermost(self.rows.program, axis)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel of a schedule; its entry is named after the workload and the
+        schedule."""
         code = self._code(schedule, self.entry(schedule))
         return c_kernel(self.workload, self._prelude(), code)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
-        """Return the kernel of any number of rows up to the program's."""
+        """Return the kernel of any number of rows, up to the program's."""
         (_, *inner), extent = self.rows.rows[0].names, self.rows.program.extent
         each = prod(extent[name] for name in inner) * prod(s.extent for s in self.rows.rows[1:])
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
@@ -149,7 +153,7 @@ class RowsTemplate(Template):
 
     @property
     def functions(self) -> frozenset[str]:
-        """What the program calls, and what passes and corrections add."""
+        """The functions that the program calls, and those that passes and corrections add."""
         corrections = correcting_functions(r for p in self.rows.online for r in p)
         passes = (*self.rows.online, *self.rows.plain)
         nodes = (node for p in passes for e in expressions(p) for node in e.walk())

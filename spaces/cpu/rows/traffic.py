@@ -1,9 +1,9 @@
 """Work and memory traffic of rows; names and units are those of ``spaces.quantities``.
 
-Operations include special functions, which count for what a polynomial takes. A row that stays in a
-cache is read from further away by the first walk along it alone. There is neither packing nor an
-epilogue. A tile is visited for each walk along a row, and once more for each array that nobody has
-fetched ahead; the main loop is that of one walk.
+Operations include special functions, each counted as the terms of a polynomial. If a row stays in a
+cache, only the first walk along it reads from further away. There is no packing and no epilogue.
+Each walk along a row counts as a visit of a tile, and so does each array whose next row is not
+prefetched; trips of the main loop are those of one walk.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Compute every quantity, one float64 array each."""
     walks = _Walks(template, columns)
     quantities = {**_executed(walks), **_moved(walks), **_shared(walks)}
     return filled(quantities, columns["unroll"].shape)
 
 
 class _Walks:
-    """The walks along a row, by the values of decisions: what is summed up over them, and how many
-    rows and columns there are."""
+    """The walks along a row under the values of decisions: sums over them, and counts of rows and
+    columns."""
 
     def __init__(self, template: RowsTemplate, columns: Columns) -> None:
         self.template, self.columns = template, columns
@@ -51,7 +51,7 @@ class _Walks:
 
     @property
     def count(self) -> Any:
-        """How often a row is walked along."""
+        """The number of walks along a row."""
         return self._chosen(lambda walks: len(walks))
 
     @property
@@ -60,7 +60,7 @@ class _Walks:
         return float(min(sum(s.operations for s in walks) for walks in self._steps.values()))
 
     def total(self, name: str) -> Any:
-        """The sum of what all steps say."""
+        """Return the sum of an attribute of :class:`Step` over all walks."""
         return self._chosen(lambda walks: sum(getattr(step, name) for step in walks))
 
     def _chosen(self, of: Any) -> Any:
@@ -71,30 +71,30 @@ class _Walks:
 
     @property
     def inner(self) -> Any:
-        """Elements that lanes run along."""
+        """The number of elements along the axis that lanes run along."""
         return np.where(self.across, self.rows.rows[-1].extent, self.rows.columns[-1].extent)
 
     @property
     def vectors(self) -> Any:
-        """Vectors of all elements."""
+        """The number of vectors that hold all elements."""
         lanes = self.template.lanes
         return self.row_count * self.width / self.inner * ceil_div(self.inner, lanes)
 
     @property
     def together(self) -> Any:
-        """Rows of an item."""
+        """The number of rows of an item."""
         most, unroll = self.rows.rows[-1].extent, self.columns["unroll"]
         return np.where(self.across, np.minimum(unroll * self.template.lanes, most), 1)
 
     @property
     def items(self) -> Any:
-        """Rows that are walked along, or groups of them."""
+        """The number of items: rows that are walked along, or groups of them."""
         last = self.rows.rows[-1].extent
         return self.row_count / last * ceil_div(last, self.together)
 
 
 def _executed(walks: _Walks) -> dict[str, Any]:
-    """What cores do."""
+    """Compute the operations, instructions and registers."""
     template, columns, vectors = walks.template, walks.columns, walks.vectors
     lanes, unroll = template.lanes, columns["unroll"]
     loads, stores = walks.total("loads"), walks.total("stores")
@@ -120,7 +120,7 @@ def _executed(walks: _Walks) -> dict[str, Any]:
 
 
 def _moved(walks: _Walks) -> dict[str, Any]:
-    """What goes from cache to cache, and to memory; and what has to have room."""
+    """Compute the bytes that move between caches and to memory, and those that have to fit."""
     template, cpu, count = walks.template, walks.template.cpu, walks.row_count
     read_row = sum(_row_bytes(template, place) for place in walks.places)
     written = outputs_by_element(walks.rows)
@@ -144,7 +144,7 @@ def _moved(walks: _Walks) -> dict[str, Any]:
 
 
 def _shared(walks: _Walks) -> dict[str, Any]:
-    """How the work is divided."""
+    """Compute how the work is shared among workers."""
     workers = walks.columns["workers"]
     return {
         "synchronisations": workers > 1,
@@ -153,7 +153,7 @@ def _shared(walks: _Walks) -> dict[str, Any]:
 
 
 def _row_bytes(template: RowsTemplate, place: RowAddress) -> float:
-    """What a walk along one row reads there."""
+    """Return the bytes that a walk along one row reads from an array."""
     element = template.rows.program.operand[place.array].element.bytes
     spans = zip(template.rows.columns, place.columns, strict=True)
     return float(element * np.prod([span.extent for span, step in spans if step]))

@@ -1,4 +1,4 @@
-"""What a kernel of rows does for each vector of each walk along a row."""
+"""The work of a kernel of rows for each vector of each walk along a row."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.rows.template import RowsTemplate
 
 FORMS = ("online", "plain")
-"""Values of the decision ``passes``."""
+"""The values of the decision ``passes``."""
 CALL = 16
-"""Operations of a special function: a polynomial and what is around it."""
+"""Operations of a special function: its polynomial and the steps around it."""
 CALL_REGISTERS = 5
 """Registers that a special function takes beside its argument."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """The work of one walk along a row, for each vector: what is loaded, stored and computed;
-    ``once`` are the operations for each tile, however many vectors it has."""
+    """The work of one walk along a row for each vector: loads, stores and operations.
+
+    ``once`` counts the operations for each tile, however many vectors it has; ``states`` counts the
+    registers of states, and ``has_calls`` tells whether there are special functions.
+    """
 
     loads: int
     stores: int
@@ -40,8 +43,8 @@ class Step:
 
 
 def steps(rows: Rows, passes: Iterable[Pass], held: Expression | None) -> list[Step]:
-    """All walks of a row: the passes, and the one that computes outputs of each element, where
-    ``held`` is loaded instead of computed."""
+    """Return all walks of a row: the passes, and one that computes the outputs of each element,
+    where ``held`` is loaded instead of computed."""
     found = [_pass_step(rows, pass_, held) for pass_ in passes]
     outputs = outputs_by_element(rows)
     if outputs:
@@ -52,15 +55,18 @@ def steps(rows: Rows, passes: Iterable[Pass], held: Expression | None) -> list[S
 
 
 def busiest(rows: Rows, passes: Iterable[Pass], held: Held | None) -> int:
-    """The number of the walk with most operations for each vector, the last of such: memory has
-    most time for the next row there."""
+    """Return the number of the walk with most operations for each vector, the last of equal ones:
+    there memory has most time to deliver the next row."""
     operations = [step.operations for step in steps(rows, passes, held.value if held else None)]
     return max(range(len(operations)), key=lambda number: (operations[number], number))
 
 
 def registers(template: RowsTemplate, columns: Mapping[str, Any]) -> Any:
-    """Vector registers of the hungriest walk: one for each vector in flight, the states, which
-    every vector has of its own where lanes are rows, and what functions take."""
+    """Compute the vector registers of the walk that takes most.
+
+    They are one for each vector in flight, those of states (one set for each vector if lanes are
+    rows), and those of functions.
+    """
     forms = {form: _registers(template, columns, form) for form in FORMS}
     return np.where(columns["passes"] == "online", forms["online"], forms["plain"])
 
@@ -94,7 +100,8 @@ def _pass_step(rows: Rows, pass_: Pass, held: Expression | None) -> Step:
 def _counts(
     rows: Rows, values: Iterable[Expression], held: Expression | None
 ) -> tuple[int, int, bool]:
-    """Loads and operations of the expressions for each vector, equal ones once."""
+    """Count the loads and operations of the expressions for each vector, equal ones once, and tell
+    whether there are special functions."""
     seen: set[Expression] = set()
     loads, operations, calls = 0, 0, False
     waiting = list(values)
