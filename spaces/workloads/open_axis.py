@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.product import Product
 
 
 def why_not_outermost(program: Program, axis: str) -> str | None:
@@ -31,6 +32,18 @@ def why_not_outermost(program: Program, axis: str) -> str | None:
             if not all(map(arrays[node.name].is_outermost, places)):
                 return f"{axis} is not the outermost axis of {node.name} in memory"
     return None
+
+
+def why_no_open_rows(product: Product, axis: str) -> str | None:
+    """Say why calls of a product cannot give the extent of an axis: rows alone can be open, where
+    they are the outermost axis."""
+    if axis != product.row or product.batch:
+        return f"{axis} is not the rows of one product"
+    work = product.workload
+    arrays = (*work.factors, *work.epilogue_inputs, work.output)
+    own = (o for o in arrays if axis in o.axes)
+    inner = [o.name for o in own if not o.is_outermost(o.axes.index(axis))]
+    return f"{axis} is not the outermost axis of {inner[0]} in memory" if inner else None
 
 
 def _nodes(program: Program) -> Iterator[Expression]:

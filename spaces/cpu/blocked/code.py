@@ -17,11 +17,18 @@ from tilewright.spaces.algebra.index import Index, extent, index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import entry_function, open_extent
+from tilewright.spaces.cpu.abi import entry_function
 from tilewright.spaces.cpu.blocked.blocking import Blocking, blocking
 from tilewright.spaces.cpu.blocked.memory import Memory
 from tilewright.spaces.cpu.tiles.epilogue import finish_function
-from tilewright.spaces.cpu.tiles.kernel_parts import pointer, pointers, tile_choice, tile_extents
+from tilewright.spaces.cpu.tiles.kernel_parts import (
+    open_rows,
+    pointer,
+    pointers,
+    tile_choice,
+    tile_extents,
+    tile_heights,
+)
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.schedule import Value
@@ -106,17 +113,9 @@ class ContractionCode:
 
         return [
             tile(rows, columns)
-            for rows in self._heights
+            for rows in tile_heights(product.rows, b.tile_rows, self.is_open)
             for columns in tile_extents(product.columns, b.tile_columns)
         ]
-
-    @property
-    def _heights(self) -> list[int]:
-        """The numbers of rows that a tile may have."""
-        b = self.blocks
-        if not self.is_open:
-            return tile_extents(self.product.rows, b.tile_rows)
-        return [b.tile_rows, *range(1, b.tile_rows)]
 
     def _tile_choice(self) -> list[str]:
         b, ahead = self.blocks, self.memory.ahead
@@ -197,7 +196,7 @@ class ContractionCode:
         rows, whole = extent("rows_given", 1, product.rows), b.row_workers * b.tile_rows
         share = (rows + whole - 1) // whole * b.tile_rows
         return [
-            f"const long rows_given = {open_extent(product.workload.operands)};",
+            open_rows(product),
             f"const long share = {share};",
             f"const long row0 = {chunk} * share, {column};",
             "const long chunk_rows = tw_least(rows_given - row0, share);",

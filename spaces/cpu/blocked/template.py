@@ -25,6 +25,7 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision, Template
 from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.open_axis import why_no_open_rows
 from tilewright.spaces.workloads.product import orient, product_of
 from tilewright.spaces.workloads.workload import Workload
 
@@ -81,15 +82,8 @@ class BlockedTemplate(Template):
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why not: rows alone can be open, where they are the outermost axis."""
-        product = self.product
-        if axis != product.row or product.batch:
-            return f"{axis} is not the rows of one product"
-        work = product.workload
-        arrays = (*work.factors, *work.epilogue_inputs, work.output)
-        own = (o for o in arrays if axis in o.axes)
-        inner = [o.name for o in own if not o.is_outermost(o.axes.index(axis))]
-        return f"{axis} is not the outermost axis of {inner[0]} in memory" if inner else None
+        """Say why not: rows alone can be open."""
+        return why_no_open_rows(self.product, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows up to the product's."""

@@ -25,7 +25,14 @@ from tilewright.spaces.cpu.thin.blocking import ThinBlocking
 from tilewright.spaces.cpu.thin.places import ThinPlaces
 from tilewright.spaces.cpu.tiles.dot_tile import DotTile
 from tilewright.spaces.cpu.tiles.epilogue import finish_function
-from tilewright.spaces.cpu.tiles.kernel_parts import pointer, pointers, tile_choice, tile_extents
+from tilewright.spaces.cpu.tiles.kernel_parts import (
+    open_rows,
+    pointer,
+    pointers,
+    tile_choice,
+    tile_extents,
+    tile_heights,
+)
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.schedule import Value
@@ -38,7 +45,9 @@ class ThinCode:
 
     ``dots`` chooses the micro-kernel: lanes along the depth instead of along columns. The depth is
     walked in steps of ``terms`` terms each (see ``spaces.cpu.tiles.steps``). ``blocks_ahead``
-    prefetches other blocks of depth instead of other tiles of columns.
+    prefetches other blocks of depth instead of other tiles of columns. A kernel that ``is_open``
+    has any number of rows up to the product's, and a micro-kernel for each height that the last
+    tile may have.
     """
 
     product: Product
@@ -49,12 +58,13 @@ class ThinCode:
     dots: bool
     terms: int
     blocks_ahead: bool
+    is_open: bool = False
 
     @property
     def source(self) -> str:
         """All functions of the kernel, the entry last."""
         lines = [
-            *self._at.packing(f"{self.entry}_left"),
+            *self._at.packing(f"{self.entry}_left", self._rows),
             *(line for tile in self._tiles for line in tile.source()),
             *self._tile_choice(),
             *self._finish(),
@@ -73,6 +83,11 @@ class ThinCode:
     def _at(self) -> ThinPlaces:
         return ThinPlaces(self.product, self.values, self.blocks, self.lanes, self.terms)
 
+    @property
+    def _rows(self) -> int | str:
+        """Rows of the product, or the C variable that has those of a call."""
+        return "rows_given" if self.is_open else self.product.rows
+
     # -- functions -----------------------------------------------------------------------------
 
     @cached_property
@@ -81,7 +96,7 @@ class ThinCode:
         b, product = self.blocks, self.product
         return [
             self._micro_kernel(rows, columns)
-            for rows in tile_extents(product.rows, b.tile_rows)
+            for rows in tile_heights(product.rows, b.tile_rows, self.is_open)
             for columns in tile_extents(product.columns, b.tile_columns)
         ]
 
@@ -116,8 +131,8 @@ class ThinCode:
     def _tile_choice(self) -> list[str]:
         b, tiles = self.blocks, [(tile, "") for tile in self._tiles]
         full = (b.tile_rows, b.tile_columns)
-        whole = (self.product.rows, self.product.columns)
-        return tile_choice(f"{self.entry}_tile", tiles, whole, full)
+        most = b.tile_rows + 1 if self.is_open else self.product.rows
+        return tile_choice(f"{self.entry}_tile", tiles, (most, self.product.columns), full)
 
     @property
     def _needs_finish(self) -> bool:
@@ -143,12 +158,17 @@ class ThinCode:
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
+            *self._rows_given,
             *([] if product.batch else indented(pointers(product, self._at.left, self._at.right))),
             f"  {packed} *pl = ({packed} *)call->workspace + {worker * self._at.left_floats};",
             f"  float *sums = (float *)call->workspace + {sums};",
             *mapping.emit(worker, self._part, extents=(product.batches, *chunks), prefix="n"),
             "}",
         ]
+
+    @property
+    def _rows_given(self) -> list[str]:
+        return [f"  {open_rows(self.product)}"] if self.is_open else []
 
     def _part(self, part: Sequence[Index]) -> list[str]:
         """A worker's chunk of one product of the batch."""
@@ -171,7 +191,8 @@ class ThinCode:
             lines.append(f"sums += {chunk[1] * self._at.sums.size};")
         if self._at.packed_left:
             place = self._at.left.layout.emit(0, DEPTH0)
-            lines.append(f"{self.entry}_left(l + {place}, pl, chunk_depth);")
+            given = "rows_given, " if self.is_open else ""
+            lines.append(f"{self.entry}_left(l + {place}, pl, {given}chunk_depth);")
         blocks = repeat(b.column_blocks) * spatial(b.block_columns)
         return lines + blocks.emit(0, self._column_block, extents=("chunk_columns",), prefix="b")
 
@@ -197,7 +218,7 @@ class ThinCode:
             f"{pointer(product, o)} + {product.layout(o).emit(0, column)}"
             for o in product.workload.epilogue_inputs
         ]
-        arguments = ", ".join([sums, output, *operands, str(product.rows), columns])
+        arguments = ", ".join([sums, output, *operands, str(self._rows), columns])
         return f"{self.entry}_finish({arguments});"
 
     def _depth_block(self, start: Sequence[Index]) -> list[str]:
@@ -208,7 +229,7 @@ class ThinCode:
         return [
             f"const long k = {start[0]};",
             f"const long depth = tw_least(chunk_depth - k, {self._at.block_steps});",
-            *tiles.emit(0, self._tile, extents=(product.rows, "columns"), prefix="t"),
+            *tiles.emit(0, self._tile, extents=(self._rows, "columns"), prefix="t"),
         ]
 
     def _tile(self, start: Sequence[Index]) -> list[str]:
@@ -221,7 +242,7 @@ class ThinCode:
         s = f"c + {product.layout(product.output).emit(ti, COLUMN + tj)}"
         if self._at.sums:
             s = f"sums + {self._at.sums.emit(ti, COLUMN + tj)}"
-        sizes = f"{product.rows} - {ti}, columns - {tj}"
+        sizes = f"{self._rows} - {ti}, columns - {tj}"
         return [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0);"]
 
     def _reducer(self) -> list[str]:
@@ -234,6 +255,7 @@ class ThinCode:
         return [
             f"static void {self.entry}_reduce(void *context, int worker) {{",
             "  const tw_call *call = context;",
+            *self._rows_given,
             *indented(pointers(product, self._at.left, self._at.right)),
             "  (void)l, (void)r;",
             f"  float *sums = (float *)call->workspace + {self._at.sums_start};",
@@ -252,7 +274,7 @@ class ThinCode:
         return [
             f"const long column0 = {chunk[0] * b.chunk_columns};",
             f"const long columns = tw_least({product.columns} - column0, {b.chunk_columns});",
-            *elements.emit(0, self._reduced_vector, extents=(product.rows, "columns")),
+            *elements.emit(0, self._reduced_vector, extents=(self._rows, "columns")),
             self._finish_call(index("column0"), "columns"),
         ]
 

@@ -114,8 +114,9 @@ class ThinPlaces:
         """Scratch memory of the partial sums of one product."""
         return self.sums.size * self.blocks.depth_chunks if self.sums else 0
 
-    def packing(self, name: str) -> list[str]:
-        """C function ``name(p, q, depth)``: copies the rows' terms from p to q."""
+    def packing(self, name: str, rows: int | str) -> list[str]:
+        """C function ``name(p, q, depth)``: copies the terms of ``rows`` from p to q. If these are
+        a C variable, it comes before the depth."""
         packed, left = self.packed_left, self.left
         if packed is None:
             return []
@@ -131,10 +132,11 @@ class ThinPlaces:
 
         grid = repeat(self.product.rows, ceil_div(self.chunk_steps, self.lanes))
         vectors = grid * spatial(1, self.lanes)
+        given = f"long {rows}, " if isinstance(rows, str) else ""
         return [
             f"static __attribute__((noinline)) void {name}(",
             f"    const {left.c_type} *restrict p, {C_TYPES[self.packed_dtype]} *restrict q,",
-            "    long depth) {",
-            *vectors.emit(0, vector, extents=(self.product.rows, "depth")),
+            f"    {given}long depth) {{",
+            *vectors.emit(0, vector, extents=(rows, "depth")),
             "}",
         ]

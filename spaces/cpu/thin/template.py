@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -29,9 +29,13 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision, Template
 from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.open_axis import why_no_open_rows
 from tilewright.spaces.workloads.packing import PANEL
 from tilewright.spaces.workloads.product import orient, product_of
 from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.spaces.cpu.thin.code import ThinCode
 
 FEW_ROWS = 3
 """Rows up to which memory is all that counts: then a few rows of the right operand at a time are
@@ -99,22 +103,33 @@ class Thin(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        code = self._code(schedule, self.entry(schedule))
+        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
+
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Say why not: rows alone can be open."""
+        return why_no_open_rows(self.product, axis)
+
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
+        """Return the kernel of any number of rows up to the product's."""
+        code = self._code(schedule, f"{self.entry(schedule)}_open", is_open=True)
+        return c_kernel(self.workload, prelude(self.workload, self.cpu), code, axis)
+
+    def _code(self, schedule: Schedule, entry: str, is_open: bool = False) -> ThinCode:
         from tilewright.spaces.cpu.thin.code import ThinCode
 
         values = schedule.values
-        blocks = self.blocks(values)
-        entry = self.entry(schedule)
-        code = ThinCode(
+        return ThinCode(
             self.product,
             values,
-            blocks,
+            self.blocks(values),
             self.lanes,
             entry,
             dots=self.dots,
             terms=self.terms,
             blocks_ahead=self.few and not self.packed,
+            is_open=is_open,
         )
-        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
     def _has_pairs(self) -> bool:
         """Whether the dot instruction applies: twice the work of an FMA, so it always pays."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cpu.abi import open_extent
 from tilewright.spaces.cpu.tiles.dot_panel import DotPanel
 from tilewright.spaces.cpu.tiles.dot_tile import DotTile
 from tilewright.spaces.cpu.tiles.epilogue import operand_name
@@ -22,6 +23,16 @@ def tile_extents(total: int, tile: int) -> list[int]:
     """The distinct extents of tiles along an axis."""
     rest = total % tile
     return [tile] * (total >= tile) + [rest] * (rest > 0)
+
+
+def tile_heights(rows: int, tile: int, is_open: bool) -> list[int]:
+    """The numbers of rows that a tile may have, of so many rows, or of as many as a call gives."""
+    return [tile, *range(1, tile)] if is_open else tile_extents(rows, tile)
+
+
+def open_rows(product: Product) -> str:
+    """The C declaration of ``rows_given``, the rows of a call, in a function of workers."""
+    return f"const long rows_given = {open_extent(product.workload.operands)};"
 
 
 def tile_choice(

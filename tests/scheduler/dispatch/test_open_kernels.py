@@ -115,8 +115,8 @@ def test_malformed_times_count_for_nothing(database, told):
 
 
 def test_a_schedule_without_such_a_kernel_has_none():
-    few = 8
-    space = space_for(FAMILY.at(few), TARGET)
-    schedule = space.schedule(space.sample(np.random.default_rng(0), 1)[0])
-    assert open_function(FAMILY, few, schedule, TARGET) is None
-    assert open_function(FAMILY, SIZE, a_schedule(), TARGET) is not None
+    pairs = family_of(("y[m] = sum[k](exp(x[m] - z[k]))", {"k": 64}), "m", PROFILE)
+    for family, has_one in ((pairs, False), (FAMILY, True)):
+        space = space_for(family.at(8), TARGET)
+        schedule = space.schedule(space.sample(np.random.default_rng(0), 1)[0])
+        assert (open_function(family, 8, schedule, TARGET) is not None) is has_one

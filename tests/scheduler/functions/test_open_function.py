@@ -16,8 +16,11 @@ from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import as_target
 from tilewright.spaces.workloads.calling import calling_of
+from tilewright.spaces.workloads.packing import unpack
 
 LARGEST = 61
+FEW = 16
+"""Rows up to which products have other kernels."""
 FAMILIES = {
     "product": ("matmul", {"n": 70, "k": 50}),
     "epilogue": ("matmul", {"n": 70, "k": 50, "epilogue": "max(x + bias[m], 0) * r[m,n] + c[n]"}),
@@ -81,6 +84,49 @@ def functions(of: Family, count: int, threads: int = 2, **machine: int) -> list[
     rows = space.sample(np.random.default_rng(7), 4 * count)
     schedules = [s for s in map(space.schedule, rows) if not space.why_not_open(s, of.axis)]
     return [OpenFunction(space, s, of.axis, of.inputs, of.outputs) for s in schedules[:count]]
+
+
+FEW_ROWS = {
+    "rows by columns": ("matmul", {"n": 70, "k": 200}),
+    "epilogue": ("matmul", {"n": 70, "k": 200, "epilogue": "max(x + bias[m], 0) * r[m,n] + c[n]"}),
+    "bfloat16": ("matmul", {"n": 33, "k": 201, "dtype": "bfloat16", "out": "float32"}),
+    "weights along the depth": ("y[m,n] = sum[k](a[m,k] * w[n,k])", {"n": 48, "k": 200}),
+    "packed weights": ("matmul", {"n": 70, "k": 200, "b": "packed"}),
+}
+FEW_EXPECTED = EXPECTED | {
+    "rows by columns": EXPECTED["product"],
+    "packed weights": lambda a, b: a @ unpack(b.astype("f4"), 70, 200).T,
+}
+
+
+def functions_of_few_rows(of: Family) -> list[OpenFunction]:
+    """Return kernels that pack their rows, or not, and whose workers share the depth, or not."""
+    space = space_for(of.at(FEW), as_target("cpu:threads=2"))
+    rows = space.sample(np.random.default_rng(3), 64)
+    ways = {}
+    for schedule in map(space.schedule, rows):
+        values = schedule.values
+        ways[values["pack_left"], values["depth_workers"]] = schedule
+    return [OpenFunction(space, s, of.axis, of.inputs, of.outputs) for s in ways.values()]
+
+
+@pytest.mark.parametrize("name", FEW_ROWS)
+def test_products_of_few_rows_are_open_in_all_their_ways(name):
+    of = family_of(FEW_ROWS[name], "m", as_profile(f"1-{FEW}:1"))
+    calls = functions_of_few_rows(of)
+    assert len(calls) == 4
+    for size in range(1, FEW + 1):
+        arrays = given(of, size, size)
+        wanted = FEW_EXPECTED[name](*(each.astype(np.float64) for each in arrays))
+        for call in calls:
+            whole = np.full((size + 2, *wanted.shape[1:]), 7.0, np.float32)
+            call(*arrays, out=whole[1:-1])
+            np.testing.assert_array_equal(whole[1:-1], wanted, str(call))
+            assert (whole[[0, -1]] == 7.0).all()
+    for size in (0, FEW + 1):
+        arrays = [np.resize(a, (size, *a.shape[1:])) for a in given(of, 1)]
+        with pytest.raises(InputError, match=f"allowed: 1 to {FEW}"):
+            calls[0](*arrays)
 
 
 def given(of: Family, size: int, seed: int = 0) -> list[np.ndarray]:
@@ -174,7 +220,8 @@ def test_arrays_that_do_not_fit_are_refused():
     [
         ("matmul m=64 n=64 k=64", "n", "n is not the rows"),
         ("softmax r=64 c=64", "c", "c is not the outermost axis"),
-        ("matmul m=8 n=64 k=64", "m", "fixed extents"),
+        ("matmul m=8 n=64 k=64", "k", "k is not the rows"),
+        ("y[i]=sum[j](exp(x[i]-z[j])) i=64 j=64", "i", "fixed extents"),
         ("y[a,b]=x[a,b]+1 a=8 b=64", "b", "b is not the outermost axis"),
         ("y[a,b]=x[b,a]+1 a=8 b=64", "a", "a is not the outermost axis of x"),
         ("y[a,b]=x[a,b]+a a=8 b=64", "a", "the program computes with a"),
