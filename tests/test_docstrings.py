@@ -24,7 +24,6 @@ EXEMPT = (
     "spaces/cpu/loops",
     "spaces/cpu/low_bit",
     "spaces/cpu/machine.py",
-    "spaces/cpu/maps",
     "spaces/cpu/pairwise",
     "spaces/cpu/prelude.py",
     "spaces/cpu/ragged",

@@ -1,1 +1,1 @@
-"""Maps: transpositions, gathers and whatever else computes each element by itself."""
+"""Maps: transpositions, gathers and all other programs that compute each element by itself."""

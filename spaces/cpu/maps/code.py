@@ -1,12 +1,13 @@
-"""The C of a map: tiles of a plane, row by row, with what turns transposed ahead of each.
+"""The C of a map: tiles of a plane, row by row, with transposed copies of what runs across the
+rows.
 
-A tile is so small that what is transposed for it stays near the core: blocks of as many rows and
-columns as a vector has lanes go through registers. As task mappings, outermost first:
+A tile is so small that its transposed copies stay near the core; blocks of as many rows and columns
+as a vector has lanes are transposed in registers. As task mappings, the outermost first:
 
     workers along one rank * repeat(outer loops, row tiles, column tiles) * tile
 
-Within a tile, every row is walked by whole vectors, and outputs are written where they lie, past
-the caches if that is decided.
+Within a tile, each row is walked in whole vectors, and outputs are written in place, past the
+caches if that is decided.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class MapCode:
-    """The kernel called ``entry`` of a map in tiles, whose arguments are ``operands``. Calls give
-    the extent of an open axis, at each point of which the slowest loop has ``turns_each`` turns."""
+    """The kernel called ``entry`` of a map in tiles; ``operands`` are its arguments in order.
+
+    If ``turns_each`` is given, calls pass the extent of an open axis, and the slowest loop has so
+    many turns at each of its points.
+    """
 
     tiling: Tiling
     operands: Sequence[Array]
@@ -43,7 +47,7 @@ class MapCode:
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         sharing = Sharing(self.names, self.entry)
         tile = self._tile_and_next() if self.tiling.turns_ahead else self._tile()
         part = [] if self.tiling.straight else self._part_function()
@@ -51,17 +55,17 @@ class MapCode:
 
     @property
     def names(self) -> Names:
-        """The C variables."""
+        """The names of the C variables."""
         return Names(self.tiling, self.operands, self.values, self.turns_each)
 
     @property
     def plane(self) -> Plane:
-        """What tiles are cut from."""
+        """The plane that tiles are cut from."""
         return self.tiling.plane
 
     @property
     def registers(self) -> Registers:
-        """What vectors hold."""
+        """The vectors that hold elements."""
         return self.tiling.registers
 
     @property
@@ -71,7 +75,8 @@ class MapCode:
     # -- a tile ------------------------------------------------------------------------------
 
     def _tile(self) -> list[str]:
-        """C function ``ENTRY_tile(call, turned, row0, a0, ...)``: the tile that begins there."""
+        """Return the C function ``ENTRY_tile(call, turned, row0, a0, ...)``, which writes the tile
+        that begins at the given indices."""
         names = self.names
         starts = "".join(f", long {name}" for name in names.starts)
         moved = self._blocks() if self.tiling.straight else [*self._turned.at_once(), *self._rows()]
@@ -84,9 +89,12 @@ class MapCode:
         ]
 
     def _tile_and_next(self) -> list[str]:
-        """C function ``ENTRY_tile(call, turned, at, ahead, next)``: writes the tile that begins
-        ``at`` its starts, of which ``turned`` is transposed, and transposes that of ``next`` to
-        ``ahead``; either may be null."""
+        """Return the C function ``ENTRY_tile(call, turned, at, ahead, next)``, which writes one
+        tile and transposes for the next one.
+
+        The first tile begins at the indices ``at``, and ``turned`` has its transposed copies; those
+        of the tile at ``next`` are written to ``ahead``. Either pointer to indices may be null.
+        """
         names = self.names
         starts = [f"{name} = at[{i}]" for i, name in enumerate(names.starts)]
         return [
@@ -104,7 +112,7 @@ class MapCode:
         ]
 
     def _blocks(self) -> list[str]:
-        """All blocks of the tile, from where they lie to where they are wanted."""
+        """Write the loops that transpose all blocks of the tile straight to the output."""
         (access,), (output,) = self.plane.transposed, self.plane.view.outputs
         names, side = self.names, self.registers.side
         blocks = StraightBlocks(
@@ -125,7 +133,7 @@ class MapCode:
         ]
 
     def _rows(self) -> list[str]:
-        """All rows of the tile, each by whole vectors and what is left of one."""
+        """Write a loop over the tile's rows, each in whole vectors and a part of one."""
         tile = repeat(self.tiling.tile_rows)
         return tile.emit(0, self._one_row, extents=("rows",), prefix="r")
 
@@ -153,7 +161,7 @@ class MapCode:
         ]
 
     def _to_a_line(self) -> list[str]:
-        """The columns in front of a row's first line."""
+        """Write the columns in front of a row's first whole cache line."""
         return [
             "for (long left; j < tw_least(skew, end); j += left) {",
             f"  left = tw_least(tw_least(skew, end) - j, {self.registers.lanes - 1}); "
@@ -162,14 +170,17 @@ class MapCode:
         ]
 
     def _part(self) -> str:
-        """C statement: ``left`` columns from ``j`` on."""
+        """Return the C statement that writes ``left`` columns from ``j`` on."""
         given = ", ".join(name for _, name in self._given)
         return f"{self.entry}_part(call, {given});"
 
     def _part_function(self) -> list[str]:
-        """C function ``ENTRY_part(call, ...)``: fewer columns than a vector has lanes. Where there
-        hardly ever are any, compilers keep it out of the loop over rows, whose registers it would
-        take."""
+        """Return the C function ``ENTRY_part(call, ...)``, which writes fewer columns than a vector
+        has.
+
+        If there are hardly ever any, compilers are told to keep it out of the loop over rows, whose
+        registers it would take.
+        """
         way = "noinline, cold" if self.names.lines.are_whole else "always_inline"
         given = ", ".join(f"{kind}{name}" for kind, name in self._given)
         return [
@@ -181,7 +192,7 @@ class MapCode:
 
     @property
     def _given(self) -> list[tuple[str, str]]:
-        """What parts of rows are computed from: C types, and variables."""
+        """The C types and names of the variables that the part of a row is computed from."""
         names, view = self.names, self.plane.view
         given = []
         for access in view.loaded:
@@ -196,7 +207,8 @@ class MapCode:
         return [*given, *(("long ", name) for name in (*loops, "j", "left"))]
 
     def _start(self, access: Access, row: Index) -> list[str]:
-        """What is known of an access before the vectors of a row."""
+        """Declare what is known of an access before the vectors of a row: a pointer, or a vector of
+        the value that is the same for the row."""
         name = self.names.loaded[access]
         match self.plane.kind(access):
             case kind if kind == TURNED:
@@ -209,7 +221,7 @@ class MapCode:
         return [f"const {pointer} = {self.names.place(access)};"]
 
     def _vector(self, whole: bool) -> list[str]:
-        """One vector of each output; if not a ``whole`` one, the row's last columns."""
+        """Write one vector of each output: a ``whole`` one, or the last columns of the row."""
         view = self.plane.view
         left = str(self.registers.lanes) if whole else "left"
         values = self.names.vectors(left)
@@ -246,5 +258,5 @@ class MapCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory of all workers."""
+        """Bytes of the scratch memory of all workers."""
         return int(self.values["workers"]) * int(self.tiling.scratch_bytes)

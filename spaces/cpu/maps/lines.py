@@ -1,8 +1,9 @@
-"""Whole cache lines of a map: where tiles part the rows that they write, and what is read ahead.
+"""Cache lines of a map: where tiles part the rows that they write, and what is prefetched.
 
-Stores past the caches are fast if they fill lines. A tile whose rows are streamed therefore begins
-each one at the first line of the first output behind its first column, and ends at the first one
-behind its last: rows that begin anywhere meet lines at columns of their own.
+Stores past the caches are fast if they fill whole lines. If rows are streamed, a tile therefore
+begins each row at the first whole line of the first output at or behind its first column, and ends
+at the first one behind its last column: rows need not begin at a line, and each meets lines at
+columns of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tilewright.spaces.schedule import Value
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of a map's tiles."""
+    """The cache lines of a map's tiles."""
 
     tiling: Tiling
     values: Mapping[str, Value]
@@ -33,35 +34,40 @@ class Lines:
 
     @property
     def most(self) -> int:
-        """Columns that a tile has at most."""
+        """The most columns that a tile has."""
         return int(self.tiling.tile_columns) + (
             self.tiling.line if self.values["streaming_stores"] else 0
         )
 
     @property
     def _alike(self) -> bool:
-        """Whether all rows of all tiles begin equally far from a line."""
+        """True if all rows of all tiles begin equally far from a line."""
         tile, plane, array = self.tiling.tile_columns, self.tiling.plane, self.first.array
         steps = [tile, *(self.first.step(x.name) for x in plane.loops if x != plane.columns)]
         return all(step * array.element.bytes % LINE_BYTES == 0 for step in steps)
 
     @property
     def are_whole(self) -> bool:
-        """Whether rows consist of whole vectors, if the first output begins at a line."""
+        """True if rows consist of whole vectors, provided that the first output begins at a
+        line."""
         fit = self.tiling.plane.width % self.tiling.registers.lanes == 0
         return fit and (not self.values["streaming_stores"] or self._alike)
 
     def reach(self, start: str) -> str:
-        """C expression: columns that a tile has at most if the first output begins at ``start``."""
+        """Return the C expression of the most columns that a tile has, if the first output begins
+        at the address ``start``."""
         tile = self.tiling.tile_columns
         if not self.values["streaming_stores"]:
             return str(tile)
         return f"{tile} + {self._skew(start) if self._alike else self.tiling.line}"
 
     def span(self, start: str, place: str) -> list[str]:
-        """C variables ``j`` and ``end``, the tile's part of a row whose first column is at
-        ``place`` in the output that begins at ``start``, and ``skew``, before which lie the columns
-        in front of the row's first line."""
+        """Declare the C variables ``j`` and ``end`` of the tile's part of a row.
+
+        The row's first column is at ``place`` in the output that begins at ``start``. With
+        streaming stores, ``skew`` is declared too: the number of columns in front of the row's
+        first line.
+        """
         if not self.values["streaming_stores"]:
             return ["const long end = columns;", "long j = 0;"]
         tile, column = self.tiling.tile_columns, self.tiling.plane.columns.name
@@ -78,8 +84,11 @@ class Lines:
         return f"tw_to_line_{self.tiling.registers.dtype(self.first.array.dtype)}({place})"
 
     def fetch(self, access: Access, place: str, row: Index) -> list[str]:
-        """Asks for what the next tile turns of an access, which has the ``row`` at ``place``: every
-        row of a tile asks for its share of the columns."""
+        """Write the prefetches for the next tile of an access that is transposed.
+
+        The access has the ``row`` at ``place``; each row of a tile prefetches its share of the
+        columns.
+        """
         tiling, step = self.tiling, self.tiling.plane.column_step(access)
         assert step is not None
         line = LINE_BYTES // access.array.element.bytes

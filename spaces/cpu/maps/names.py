@@ -1,4 +1,4 @@
-"""What the C of a map calls its arrays, its loops and what it has of them in a tile."""
+"""The names of C variables in a map: arrays, loops, and parts of them in a tile."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class Names:
-    """The C variables of a map in tiles, whose arguments are ``operands``.
+    """The C variables of a map in tiles; ``operands`` are its arguments in order.
 
-    A tile begins at the row ``row0`` and where variables named like the other loops are. It has so
-    many ``rows`` and ``columns``; ``turned`` points to what was transposed for it. Calls give the
-    extent of an open axis, at each point of which the slowest loop has ``turns_each`` turns.
+    A tile begins at the row ``row0`` and, for each other loop, at a variable of its name. It has
+    ``rows`` rows and ``columns`` columns; ``turned`` points to its transposed copies. If
+    ``turns_each`` is given, calls pass the extent of an open axis, and the slowest loop has so many
+    turns at each of its points.
     """
 
     tiling: Tiling
@@ -35,24 +36,24 @@ class Names:
 
     @property
     def plane(self) -> Plane:
-        """What tiles are cut from."""
+        """The plane that tiles are cut from."""
         return self.tiling.plane
 
     @property
     def registers(self) -> Registers:
-        """What vectors hold."""
+        """The vectors that hold elements."""
         return self.tiling.registers
 
     @property
     def lines(self) -> Lines:
-        """Where tiles part rows."""
+        """The cache lines at which tiles part rows."""
         return Lines(self.tiling, self.values)
 
     # -- arrays ------------------------------------------------------------------------------
 
     @cached_property
     def _pointers(self) -> dict[str, str]:
-        """C variables that point to operands, by the operands' names."""
+        """The C variables that point to operands, by the operands' names."""
         return {operand.name: f"x{i}" for i, operand in enumerate(self.operands)}
 
     @cached_property
@@ -65,17 +66,17 @@ class Names:
 
     @cached_property
     def loaded(self) -> dict[Access, str]:
-        """C variables that hold a vector of what is read."""
+        """The C variables that hold a vector of each access that is loaded."""
         return {access: f"v{i}" for i, access in enumerate(self.plane.view.loaded)}
 
     def row(self, access: Access) -> str:
-        """The C variable that points to an access' first column in a row."""
+        """Return the C variable that points to an access' first column in a row."""
         if access in self.loaded:
             return f"p{self.loaded[access][1:]}"
         return f"q{self.plane.view.outputs.index(access)}"
 
     def turned(self, access: Access) -> str:
-        """What was transposed of an access for this tile."""
+        """Return the address of the transposed copy of an access for this tile."""
         return f"(turned + {self.plane.transposed.index(access) * self.tiling.turned_elements})"
 
     @property
@@ -85,24 +86,24 @@ class Names:
 
     @property
     def held(self) -> str:
-        """The C type of an element in registers and of what was transposed."""
+        """The C type of an element in registers and in transposed copies."""
         return self.registers.c_type(self.registers.held)
 
     def c_type(self, access: Access) -> str:
-        """The C type of an access' elements in memory."""
+        """Return the C type of an access' elements in memory."""
         return self.registers.c_type(access.array.dtype)
 
     def dtype(self, access: Access) -> str:
-        """What functions call the dtype of an access."""
+        """Return the name by which C functions call the type of an access."""
         return self.registers.dtype(access.array.dtype)
 
     def vectors(self, left: str) -> VectorValues:
-        """What is computed, of ``left`` columns from ``j`` on."""
+        """Return the writer of expressions for ``left`` columns from ``j`` on."""
         column = f"{self.plane.columns.name} + j"
         return VectorValues(self.plane, column, left, self._tables, self.loaded)
 
     def place(self, access: Access) -> str:
-        """Where an access is in a row, at the tile's first column."""
+        """Return the address of an access in a row, at the tile's first column."""
         offset = access.offset
         if self.plane.kind(access) == ANYWHERE:
             offset = offset - offset.part([self.plane.columns.name])
@@ -115,7 +116,7 @@ class Names:
         return self.turns_each is not None and loop == self.plane.view.loops[0]
 
     def extent(self, loop: Loop | None) -> str:
-        """The turns of a loop as a C expression: one where there is none."""
+        """Return the turns of a loop as a C expression; one turn if there is no loop."""
         if self.is_open(loop):
             return f"{open_extent(self.operands)} * {self.turns_each}"
         return str(loop.extent if loop else 1)
@@ -129,19 +130,19 @@ class Names:
 
     @property
     def starts(self) -> tuple[str, ...]:
-        """C variables that say where a tile begins: its first row, the outer loops, its first
-        column."""
+        """The C variables of the indices at which a tile begins: its first row, the outer loops,
+        its first column."""
         loops = (*self.plane.outer, self.plane.columns)
         return ("row0", *(loop.name for loop in loops))
 
     def at_row(self, row: str) -> list[str]:
-        """The C variable that says what the loop of rows is at."""
+        """Declare the C variable of the index of the loop of rows."""
         return [f"const long {self.plane.rows.name} = {row};"] if self.plane.rows else []
 
     @property
     def sizes(self) -> list[str]:
-        """The :attr:`buffers`, and C variables of the ``rows`` and ``columns`` of the tile that
-        begins at the :attr:`starts`."""
+        """The declarations of the :attr:`buffers`, and of the ``rows`` and ``columns`` of the tile
+        that begins at the :attr:`starts`."""
         plane, reach = self.plane, self.lines.reach(self.start)
         height, width = self.extent(plane.rows), self.extent(plane.columns)
         return [
@@ -152,7 +153,7 @@ class Names:
 
     @property
     def buffers(self) -> list[str]:
-        """C variables of all arrays that are moved, and of tables."""
+        """The declarations of pointers to all arrays that are moved, and to tables."""
         written = {output.array.name for output in self.plane.view.outputs}
         arrays = [a.array.name for a in (*self.plane.view.loaded, *self.plane.view.outputs)]
         types = {o.name: self.registers.c_type(o.dtype) for o in self.operands if o.name in arrays}

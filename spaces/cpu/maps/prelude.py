@@ -1,4 +1,4 @@
-"""What all kernels of one map share: types, functions, moves and transpositions."""
+"""The C text that all kernels of one map share: types, functions, moves and transpositions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 @lru_cache(maxsize=64)
 def prelude(workload: Workload, target: CpuTarget) -> str:
-    """The C text in front of a map's kernels."""
+    """Return the C text in front of a map's kernels."""
     assert isinstance(workload, Computation)
     plane = cached_plane(workload.program)
     registers = registers_of(plane, target)
@@ -40,7 +40,7 @@ def prelude(workload: Workload, target: CpuTarget) -> str:
 
 
 def wide_indices(plane: Plane, registers: Registers) -> str:
-    """The C text of whole numbers that 32 bits do not tell apart, if there are any."""
+    """Return the C text of whole numbers that need 64 bits; the empty string if there are none."""
     known = magnitudes(plane.view.program)
     if not has_wide_forms(plane) and not known.need_integers(plane.view.values):
         return ""

@@ -1,8 +1,8 @@
-"""What vectors of a map hold: floats that are computed with, or the bits of what is only moved.
+"""The vectors of a map: floats that are computed with, or the bits of elements that are only moved.
 
-Whatever is computed is float32 in registers, so that arrays of two bytes widen on the way in and
-narrow on the way out. Where every output is a mere copy and all elements have one size, they stay
-as they are: a vector has twice as many of half the size, and any dtype will do.
+Computed values are float32 in registers; arrays of two bytes are widened when they are loaded and
+narrowed when they are stored. If every output is a mere copy and all elements have one size, they
+stay as they are: a vector holds twice as many of half the size, and any type is served.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tilewright.spaces.cpu.vectors.words import WORD_TYPES, WORDS
 from tilewright.spaces.derivation.maps.plane import Plane
 
 LEAST_SIDE = 16
-"""Bytes of the least vector that blocks are transposed in."""
+"""Bytes of the smallest vector that blocks are transposed in."""
 
 
 @dataclass(frozen=True)
 class Registers:
-    """Vectors of elements of ``bytes`` each, in registers of which there are ``count``. What is
-    only moved passes for floats where it is as long."""
+    """Vectors of ``vector_bytes`` with elements of ``bytes`` each, in ``count`` registers. Elements
+    of four bytes that are only moved are treated as floats."""
 
     bytes: int
     vector_bytes: int
@@ -37,7 +37,8 @@ class Registers:
 
     @property
     def side(self) -> int:
-        """Rows and columns of a block that is transposed in registers, half of which hold it."""
+        """Rows and columns of a block that is transposed in registers; it takes at most half of
+        them."""
         most = max(self.count // 2, LEAST_SIDE // self.bytes)
         return self.lanes if self.bytes == FLOAT else min(self.lanes, most)
 
@@ -48,35 +49,38 @@ class Registers:
 
     @property
     def held(self) -> str:
-        """The dtype of an element in a register."""
+        """The type of an element in a register."""
         return "float32" if self.bytes == FLOAT else WORDS[self.bytes]
 
     def dtype(self, stored: str) -> str:
-        """What functions call a dtype in memory."""
+        """Return the name by which C functions call a type in memory."""
         return stored if self.bytes == FLOAT and stored in (*C_TYPES, *SMALL) else self.held
 
     def c_type(self, stored: str) -> str:
-        """The C type of its elements."""
+        """Return the C type of elements of a type in memory."""
         found = self.dtype(stored)
         return C_TYPES.get(found) or TABLE_TYPES.get(found) or WORD_TYPES[self.bytes]
 
 
 @lru_cache(maxsize=64)
 def registers_of(plane: Plane, target: CpuTarget) -> Registers:
-    """Those of a map's kernels."""
+    """Return the vectors of a map's kernels."""
     return Registers(only_moved(plane) or FLOAT, target.vector_bytes, target.vector_registers)
 
 
 def goes_straight(plane: Plane, registers: Registers) -> bool:
-    """Whether all there is to do is to transpose one array that has a whole block: such blocks may
-    go from registers to where they are wanted."""
+    """Tell whether blocks may go straight from registers to the output.
+
+    They may if all there is to do is to transpose one array that has at least one whole block.
+    """
     whole = min(plane.height, plane.width) >= registers.side
     alone = len(plane.view.loaded) == len(plane.transposed) == len(plane.view.outputs) == 1
     return whole and alone and only_moved(plane) is not None
 
 
 def only_moved(plane: Plane) -> int | None:
-    """Bytes of every element, if nothing is computed; None if anything is."""
+    """Return the bytes of each element if nothing is computed; None if anything is, or sizes
+    differ."""
     view = plane.view
     moved = all(view.moved(output) for output in range(len(view.outputs)))
     sizes = {access.array.element.bytes for access in (*view.loaded, *view.outputs)}

@@ -1,4 +1,4 @@
-"""What rules out a schedule of a map, and the sentence that says so."""
+"""The rules that refuse a schedule of a map, each with its sentence."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.maps.template import MapTemplate
 
 LEAST_TILE = 512
-"""Elements of a tile below which calling for it costs more than moving it."""
+"""The least elements of a tile: to call a function for fewer costs more than to move them."""
 LEAST_BYTES = 1 << 17
-"""Bytes that are worth waking a thread for."""
+"""The least bytes of each thread, if all are to be woken."""
 SKEW = 3
-"""Blocks that a strip may be behind the one before it: as many as are on their way at once."""
+"""Blocks that a strip may lag behind the one before it, as many as are loaded at the same time."""
 
 
 def map_rules(template: MapTemplate) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     return (
         *_tile_rules(template),
         *(_straight_rules(template.registers.side) if template.goes_straight else ()),
@@ -132,7 +132,8 @@ def _memory_rules(template: MapTemplate) -> list[Rule]:
 
 
 def _needless_ahead(turned: int, cpu: CpuTarget, straight: tuple[str, ...]) -> Rule:
-    """What comes next is near enough; for what comes from L2, only ``straight`` blocks wait."""
+    """Return the rule that refuses to prefetch what is near enough: what fits in L2, or, for
+    ``straight`` blocks, which wait for L2 too, what fits in L1."""
 
     def near(c: Any) -> Any:
         return (

@@ -1,4 +1,4 @@
-"""Which programs have kernels of maps on a CPU, and why others have none."""
+"""The programs that have kernels of maps on a CPU, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def why_no_map(workload: Workload, target: CpuTarget) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Say why a workload has no kernel of maps; return None if it has one."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices; a map reduces nothing"
     try:
@@ -32,8 +32,11 @@ def why_no_map(workload: Workload, target: CpuTarget) -> str | None:
 
 
 def _reads_small(plane: Plane) -> bool:
-    """Tell whether kernels read all whole numbers of a byte as floats: along rows, as they lie,
-    and where floats have whatever is made of them. None is written."""
+    """Tell whether kernels can read all whole numbers of one byte as floats.
+
+    They can if these lie along rows, if floats hold whatever is made of them exactly, and if none
+    is written.
+    """
     view = plane.view
     small = [access for access in view.loaded if access.array.dtype in SMALL]
     written = any(access.array.dtype in SMALL for access in view.outputs)

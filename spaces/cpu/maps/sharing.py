@@ -1,4 +1,4 @@
-"""Who computes which tiles of a map: the functions of its kernel that call for them."""
+"""The functions of a map's kernel that share its tiles among workers and call for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilewright.spaces.schedule import Value
 
 @dataclass(frozen=True)
 class Sharing:
-    """Tiles shared by workers, each with room for what it transposes."""
+    """Tiles shared by workers, each of which has room for its transposed copies."""
 
     names: Names
     entry: str
@@ -34,23 +34,23 @@ class Sharing:
 
     @property
     def lines(self) -> list[str]:
-        """The function of a worker, and the entry."""
+        """The C text of a worker's function and of the entry."""
         return [*self._worker(), *self._entry()]
 
     @property
     def _counts(self) -> list[int]:
-        """Turns of the outer loops, then tiles along rows and columns, at most."""
+        """The turns of the outer loops, then the most tiles along rows and columns."""
         return [int(count) for count in self.tiling.counts]
 
     @property
     def _open_rank(self) -> int | None:
-        """The place in these that calls decide; None if they decide none."""
+        """The rank of these whose count calls decide; None if there is none."""
         loops = (*self.names.plane.outer, self.names.plane.rows, self.names.plane.columns)
         return next((r for r, loop in enumerate(loops) if self.names.is_open(loop)), None)
 
     @property
     def _open_count(self) -> str:
-        """The C expression of what a call has there."""
+        """The C expression of the count that a call has along that rank."""
         tile = (int(self.tiling.tile_rows), int(self.tiling.tile_columns))
         turns = self.names.extent(self.names.plane.view.loops[0])
         step = (*(1 for _ in self.names.plane.outer), *tile)[self._open_rank or 0]
@@ -58,8 +58,11 @@ class Sharing:
 
     @property
     def _mapping(self) -> TaskMapping:
-        """Workers along the longest rank, and what each does of it. Where calls decide how long it
-        is, workers find their shares themselves."""
+        """The task mapping of workers along the longest rank, and of the tiles of each.
+
+        If calls decide the count along that rank, it has no workers: these compute their own
+        shares.
+        """
         counts, workers = self._counts, int(self.values["workers"])
         shared = int(self.tiling.shared_rank)
         ranks = range(len(counts))
@@ -72,7 +75,7 @@ class Sharing:
         return spatial(*(workers if r == shared else 1 for r in ranks)) * tiles
 
     def _tasks(self, task: Callable[[Sequence[Index]], list[str]]) -> list[str]:
-        """C lines that do a ``task`` for each tile of a worker."""
+        """Return the C lines that do a ``task`` for each tile of a worker."""
         counts: list[int | str] = [*self._counts]
         first: list[int | str] = [0] * len(counts)
         workers, rank = int(self.values["workers"]), self._open_rank
@@ -103,7 +106,7 @@ class Sharing:
         ]
 
     def _starts(self, task: Sequence[Index]) -> list[str]:
-        """Where a tile begins, as C expressions."""
+        """Return the indices at which a tile begins, as C expressions."""
         *outer, row, column = task
         starts = [*outer, column * int(self.tiling.tile_columns)]
         return [(row * int(self.tiling.tile_rows)).text, *(start.text for start in starts)]
@@ -113,7 +116,7 @@ class Sharing:
         return [f"{self.entry}_tile({arguments});"]
 
     def _next_task(self, task: Sequence[Index]) -> list[str]:
-        """Transposes a tile while the one before it is written: both have their places in turn."""
+        """Write one tile and transpose for the next one; the two buffers swap roles each time."""
         return [
             "long *now = at[tile & 1];",
             *(f"now[{i}] = {start};" for i, start in enumerate(self._starts(task))),
@@ -122,7 +125,8 @@ class Sharing:
         ]
 
     def _written(self, ahead: str) -> str:
-        """C statement that writes the tile before, if there is one, and transposes the next."""
+        """Return the C statement that writes the tile before, if there is one, and transposes
+        ``ahead``."""
         before = f"{self._place('~tile & 1')}, tile ? at[~tile & 1] : 0"
         return f"{self.entry}_tile(call, {before}, {ahead});"
 

@@ -1,13 +1,13 @@
 """Blocks of a map that are transposed in registers and written straight to the output.
 
-All blocks are whole: where rows or columns leave a remainder, the last block begins earlier, and
-writes some elements a second time.
+All blocks are whole: if rows or columns leave a remainder, the last block begins earlier and writes
+some elements a second time.
 
 Strips of blocks are walked together, one below the other, so that loads use neighbouring lines,
-which different banks of a cache hold. Each strip may be some blocks behind the one above it, and
-comes to those at its beginning in the end: so what is written at a time falls into different sets
-of L1 even where rows are a power of two apart. What the next block reads and overwrites is asked
-for before a block is written.
+which are in different banks of a cache. A strip may lag some blocks behind the one above it, and
+comes to those at its beginning last: blocks that are written close in time then fall into different
+sets of L1, even if rows are a power of two apart. What the next block reads and overwrites is
+prefetched before a block is written.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import repeat, spatial
 
 STRIPS = (2, 4)
-"""Strips of blocks that may be walked together."""
+"""The numbers of strips of blocks that may be walked together."""
 
 
 @dataclass(frozen=True)
 class StraightBlocks:
-    """Blocks of ``side`` rows and columns for the C function ``tw_turn_whole_DTYPE``, so many
-    ``strips`` together, each ``skew`` blocks behind the one before it. There are ``read_step``
-    elements from a column to the next where they are read, and ``written_step`` from a row to the
-    next where they are written. With ``ahead`` each block asks for the next one. If it ``fits``,
-    rows and columns of all tiles are whole blocks."""
+    """Blocks of ``side`` rows and columns, which the C function ``tw_turn_whole_DTYPE`` transposes.
+
+    ``strips`` strips are walked together, each ``skew`` blocks behind the one before it. Columns
+    are ``read_step`` elements apart in the source, and rows ``written_step`` elements apart in the
+    output. With ``ahead``, each block prefetches the next one. ``fits`` tells that rows and columns
+    of all tiles are whole blocks.
+    """
 
     side: int
     dtype: str
@@ -41,8 +43,8 @@ class StraightBlocks:
     fits: bool
 
     def lines(self, rows: int) -> list[str]:
-        """C that moves the first ``rows`` and ``columns``, both C variables, of which the first is
-        at most as given here, from ``from`` to ``to``."""
+        """Return the C that moves a tile from ``from`` to ``to``. Its C variables ``rows`` and
+        ``columns`` are its extents; it has at most ``rows`` rows, as given here."""
         height = self.strips * self.side
         groups = repeat(ceil_div(rows, height)) * spatial(height)
         return groups.emit(0, self._together, extents=("rows",), prefix="b")
@@ -67,9 +69,12 @@ class StraightBlocks:
         ]
 
     def _ask(self, first: Index) -> list[str]:
-        """Asks for the block of the next turn, behind the last one for the first of the strips that
-        follow: here and not in a function, for compilers leave out calls of functions that do
-        nothing else."""
+        """Write the prefetches of the block of the next turn; it is behind the last strip for the
+        first one.
+
+        They stand here and not in a function, for compilers drop calls of functions that only
+        prefetch.
+        """
         side = self.side
         each = (f"    #pragma GCC unroll {side}", f"    for (long s = 0; s < {side}; s++)")
         row, column = self._row(f"{first} + {side} * under"), self._column("over")
@@ -86,7 +91,7 @@ class StraightBlocks:
         ]
 
     def _blocks(self, extent: str) -> str:
-        """C expression: blocks that cover an extent."""
+        """Return the C expression of the number of blocks that cover an extent."""
         return f"({extent} + {self.side - 1}) / {self.side}"
 
     def _row(self, start: str) -> str:

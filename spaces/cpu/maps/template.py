@@ -1,9 +1,10 @@
-"""CPU templates for maps: what can be decided, and what rules it.
+"""The CPU template for maps: programs that compute each element by itself.
 
-A map moves each element once, so memory is all that counts once arrays outgrow the caches: tiles
-that use whole lines of what is read and of what is written, stores that do not fetch what they
-overwrite, and what comes next read or asked for meanwhile. See ``spaces.cpu.maps.code`` for the
-kernel.
+A map moves each element once, so only memory counts once arrays outgrow the caches: tiles use whole
+lines of what they read and write, stores need not fetch what they overwrite, and the next tile is
+prefetched, or read, meanwhile. Decisions are the extents of a tile, the order of tiles, streaming
+stores, prefetches, how blocks are transposed, ``unroll`` and the workers. See
+``spaces.cpu.maps.code`` for the kernel.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class MapTemplate(Template):
-    """Programs without reductions, each element by itself: copies, transpositions, gathers."""
+    """Programs without reductions: copies, transpositions, gathers."""
 
     name: ClassVar[str] = "map"
     version: ClassVar[int] = 7
@@ -64,26 +65,28 @@ class MapTemplate(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: a reduction, outputs of different axes, a type or a function without code."""
+        """Say why there is no kernel: a reduction, outputs of different axes, a type or a function
+        without code."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
         return why_no_map(workload, target)
 
     def tiling(self, values: Mapping[str, Any]) -> Tiling:
-        """The tiles that decisions lead to, for one schedule or for columns of many."""
+        """Return the tiles that decisions lead to, for one schedule or for columns of many."""
         return Tiling(self.plane, self.registers, values)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.maps.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.maps.traffic``."""
         return map_quantities(self, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel of a schedule; its entry is named after the workload and the
+        schedule."""
         code = self._code(schedule, self.entry(schedule))
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why not: the outermost axis of all arrays alone can be open."""
+        """Say why an axis cannot be open: only the outermost axis of all arrays can."""
         program = self.plane.view.program
         reason = why_not_outermost(program, axis)
         if reason is None and axis != self._outermost_axis:
@@ -91,14 +94,15 @@ class MapTemplate(Template):
         return reason
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
-        """Return the kernel of any number of points of the outermost axis, up to all."""
+        """Return the kernel of any number of points of the outermost axis, up to its extent."""
         each = self.plane.view.loops[0].extent // self.plane.view.program.extent[axis]
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code, axis)
 
     @property
     def _outermost_axis(self) -> str | None:
-        """The axis of several points that the slowest loop runs along; None if there is none."""
+        """The outermost axis of several points, which the slowest loop runs along; None if there is
+        none."""
         program = self.plane.view.program
         output = program.outputs[0]
         axes = enumerate(program.stage[output.name].axes)

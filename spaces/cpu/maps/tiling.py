@@ -1,6 +1,6 @@
-"""How the planes of a map are cut into tiles, and tiles shared by workers.
+"""The tiles of a map's plane, and how workers share them.
 
-Works on integers and, element by element, on NumPy arrays of them.
+All of it works on integers and, element by element, on NumPy arrays of them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tilewright.spaces.derivation.maps.order import ROWS
 from tilewright.spaces.derivation.maps.plane import Plane
 
 NOTHING, ASK, TURN = "nothing", "ask", "turn"
-"""How the next tile is fetched, by the decision ``prefetch``: not at all; its lines are asked for;
-or they are read, and it is transposed while this tile is written."""
+"""Values of the decision ``prefetch``: nothing is done about the next tile; its lines are
+prefetched; or it is read and transposed while this tile is written."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,17 @@ class Tiling:
 
     @property
     def row_tiles(self) -> Any:
-        """Tiles along rows."""
+        """The number of tiles along rows."""
         return ceil_div(self.plane.height, self.tile_rows)
 
     @property
     def column_tiles(self) -> Any:
-        """Tiles along columns."""
+        """The number of tiles along columns."""
         return ceil_div(self.plane.width, self.tile_columns)
 
     @property
     def counts(self) -> tuple[Any, ...]:
-        """Turns of the outer loops, then tiles along rows and columns."""
+        """The turns of the outer loops, then the tiles along rows and columns."""
         return (*(loop.extent for loop in self.plane.outer), self.row_tiles, self.column_tiles)
 
     @property
@@ -57,8 +57,11 @@ class Tiling:
 
     @property
     def pitch(self) -> Any:
-        """Elements from one row of a transposed tile to the next: a line more than its columns, for
-        what tiles share, and so that rows do not compete for the same sets of the cache."""
+        """Elements from one row of a transposed tile to the next.
+
+        They are a line more than its columns: the line that tiles share, and a stride that spreads
+        rows over the sets of the cache.
+        """
         return round_up(self.tile_columns, self.registers.lanes) + self.line
 
     @property
@@ -67,37 +70,37 @@ class Tiling:
         return round_up(self.tile_rows, self.registers.side) * self.pitch
 
     straight = Decided("register_transpose", False)
-    """True if blocks that are transposed go from registers to where they are wanted."""
+    """True if transposed blocks go straight from registers to the output."""
     strips = Decided("strips", STRIPS[0])
-    """Strips of such blocks that are walked together."""
+    """The number of strips of such blocks that are walked together."""
     skew = Decided("skew", 0)
-    """Blocks that each of these strips is behind the one before it."""
+    """The number of blocks that each of these strips lags behind the one before it."""
 
     @property
     def asks(self) -> Any:
-        """Whether what comes next is asked for."""
+        """True if the next tile is prefetched."""
         return self.values["prefetch"] == ASK
 
     @property
     def turns_ahead(self) -> Any:
-        """Whether the next tile is transposed while one is written."""
+        """True if the next tile is transposed while one is written."""
         return self.values["prefetch"] == TURN
 
     @property
     def scratch_elements(self) -> Any:
-        """Elements of all that is transposed for one tile."""
+        """Elements of all transposed copies of one tile."""
         return np.where(self.straight, 0, len(self.plane.transposed) * self.turned_elements)
 
     @property
     def scratch_bytes(self) -> Any:
-        """Bytes of all that one worker transposes at a time."""
+        """Bytes of all transposed copies of one worker at a time."""
         tiles = np.where(self.turns_ahead, 2, 1)
         return tiles * self.scratch_elements * self.registers.bytes
 
     @property
     def shared_rank(self) -> Any:
-        """The place in :attr:`counts` that workers share: the longest, of equals that of the
-        outermost loop, so that each reads on for long."""
+        """The rank of :attr:`counts` that workers share: the longest one; of equal ones that of the
+        outermost loop, so that each worker reads long runs."""
         *outer, rows, columns = np.broadcast_arrays(*self.counts)
         last = len(outer)
         in_turn = np.argmax(np.stack([*outer, columns, rows]), axis=0)  # where rows are inner
@@ -107,6 +110,6 @@ class Tiling:
 
     @property
     def share(self) -> Any:
-        """The most that a worker has of the shared count."""
+        """The most that one worker has of the shared count."""
         counts = np.stack(np.broadcast_arrays(*self.counts))
         return ceil_div(counts.max(axis=0), self.values["workers"])

@@ -1,8 +1,8 @@
 """Work and memory traffic of a map; names and units are those of ``spaces.quantities``.
 
-Every array moves once. Stores into the caches first fetch the lines that they overwrite; narrow
-tiles touch lines of what turns more than once; what is transposed passes through L1 twice more,
-and through L2 as a time of its own if L1 has no room for it.
+Every array moves once. Stores into the caches first fetch the lines that they overwrite. Narrow
+tiles touch lines of transposed arrays more than once. Transposed copies pass through L1 twice more,
+and through L2 if L1 has no room for them.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.maps.template import MapTemplate
 
 START = 40.0
-"""Instructions in whose time a run begins: its page is looked up, and no line of it foreseen."""
+"""The time in which a run of neighbours begins, in instructions: its page is looked up, and the
+hardware has not prefetched its first line."""
 PAGES = 64
-"""Pages that the first table of any core knows."""
+"""Pages that the first-level TLB of any core holds."""
 FEW_LINES = 2
-"""Lines of a row whose stores leave room for reads among what a core waits for."""
+"""Lines of a row up to which streaming stores leave a core room to wait for reads at the same
+time."""
 
 
 def map_quantities(template: MapTemplate, columns: Columns) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Compute every quantity, one float64 array each."""
     traffic = _Traffic(template, widened(columns))
     found = {**traffic.executed(), **traffic.moved(), **traffic.kept(), **traffic.divided()}
     return filled(found, columns["tile_rows"].shape)
@@ -47,19 +49,20 @@ def map_quantities(template: MapTemplate, columns: Columns) -> dict[str, np.ndar
 
 @dataclass(frozen=True)
 class _Traffic:
-    """The quantities of schedules with these ``values`` of decisions, by what they are about."""
+    """The quantities of schedules with the ``values`` of decisions, grouped by what they are
+    about."""
 
     template: MapTemplate
     values: Columns
 
     @property
     def plane(self) -> Plane:
-        """What is computed."""
+        """The plane that is computed."""
         return self.template.plane
 
     @property
     def registers(self) -> Registers:
-        """What vectors hold."""
+        """The vectors that hold elements."""
         return self.template.registers
 
     @cached_property
@@ -69,17 +72,18 @@ class _Traffic:
 
     @cached_property
     def elements(self) -> float:
-        """Points of all loops."""
+        """The number of points of all loops."""
         return float(np.prod([loop.extent for loop in self.plane.view.loops]))
 
     @cached_property
     def planes(self) -> float:
-        """Planes that the outer loops go through."""
+        """The number of planes that the outer loops go through."""
         return self.elements / (self.plane.height * self.plane.width)
 
     @cached_property
     def row_vectors(self) -> Any:
-        """Vectors of a row, those at the ends of tiles not whole ones."""
+        """The number of vectors of a row, those at the ends of tiles included, which may be partly
+        filled."""
         width, tile, lanes = self.plane.width, self.tiling.tile_columns, self.registers.lanes
         return (width // tile) * ceil_div(tile, lanes) + ceil_div(width % tile, lanes)
 
@@ -90,18 +94,18 @@ class _Traffic:
 
     @cached_property
     def tiles(self) -> Any:
-        """All tiles."""
+        """The number of all tiles."""
         return self.planes * self.tiling.row_tiles * self.tiling.column_tiles
 
     @cached_property
     def streams(self) -> int:
-        """Arrays that are read or written side by side."""
+        """The number of arrays that are read or written side by side."""
         return len(self.plane.view.loaded) + len(self.plane.view.outputs)
 
     # -- execution ---------------------------------------------------------------------------
 
     def executed(self) -> dict[str, Any]:
-        """What cores do."""
+        """Compute the operations, instructions and registers."""
         counted, lanes, unroll = self._counted, self.registers.lanes, self.values["unroll"]
         useful = float(counted.flops + counted.arithmetic + counted.special)
         operations = useful / self.elements + 20.0 * counted.special / self.elements
@@ -132,7 +136,7 @@ class _Traffic:
         return work(self.plane.view.program)
 
     def _turning(self) -> Any:
-        """Instructions that transpose blocks in registers."""
+        """Compute the instructions that transpose blocks in registers."""
         plane, side = self.plane, self.registers.side
         area = len(plane.transposed) * self.planes * plane.width * plane.height
         blocks = area / (float(side) * min(side, plane.height)) / self.fraction
@@ -141,9 +145,13 @@ class _Traffic:
 
     @property
     def _starts(self) -> Any:
-        """Runs of neighbours that begin: rows of tiles as they are written, and columns as they are
-        read to be turned, each as often as one waits for it. Those of the next tile are read while
-        stores that leave the caches are waited for, unless many of these follow each other."""
+        """The number of starts of runs of neighbours that a core waits for, weighted by how long it
+        waits.
+
+        Runs are rows of tiles that are written, and columns of transposed arrays that are read.
+        Reads for the next tile overlap with streaming stores, unless many of these follow each
+        other.
+        """
         tiling, plane = self.tiling, self.plane
         high = np.minimum(tiling.tile_rows, plane.height)
         wide = np.minimum(tiling.tile_columns, plane.width)
@@ -153,10 +161,12 @@ class _Traffic:
         return together * self.tiles * (len(plane.view.outputs) * high + waits)
 
     def _waits(self, wide: Any) -> Any:
-        """How long columns that are read to be turned are waited for: twice as long where they were
-        not asked for ahead, which helps where stores leave the caches to them; longer where the
-        tile before did not read on to where they begin; and if their pages have no room in the
-        table of a core."""
+        """Compute how often a column that is read to be transposed counts as the start of a run.
+
+        It counts twice unless it was prefetched while streaming or straight stores leave the caches
+        to prefetched lines. It counts more if the tile before did not read on to where it begins,
+        and if there are more pages than the TLB holds.
+        """
         tiling, values = self.tiling, self.values
         leave = tiling.straight | values["streaming_stores"]
         waits = np.where((values["prefetch"] != NOTHING) & leave, 1, 2)
@@ -167,17 +177,17 @@ class _Traffic:
 
     @cached_property
     def passing(self) -> Any:
-        """Bytes written and read again because they are transposed."""
+        """Bytes that are written and read again because they are transposed."""
         passing = 2.0 * self.elements * self.registers.bytes * len(self.plane.transposed)
         return np.where(self.tiling.straight, 0.0, passing)
 
     @cached_property
     def scratch(self) -> Any:
-        """Bytes of what one worker transposes for a tile."""
+        """Bytes of one worker's transposed copies."""
         return self.tiling.scratch_bytes
 
     def moved(self) -> dict[str, Any]:
-        """What goes from cache to cache, and to memory."""
+        """Compute the bytes that move between caches and to memory."""
         view, cpu = self.plane.view, self.template.cpu
         read, written = _bytes(view.loaded), _bytes(view.outputs)
         line = LINE_BYTES / self.registers.bytes
@@ -196,9 +206,12 @@ class _Traffic:
         }
 
     def _again(self, read: float, written: float) -> Any:
-        """Bytes that straight blocks move as slowly as if they came twice: what a strip without
-        another beside it reads, of which one bank of L2 has all; and what is written in rows whose
-        lines have no room in L1 together, those of all strips if none is behind another."""
+        """Compute the bytes that straight blocks move as slowly as if they moved twice.
+
+        They are what a strip reads if no other is beside it, for then one bank of L2 holds all of
+        it; and what is written to rows whose lines do not fit L1 together, those of all strips if
+        none lags behind.
+        """
         side, strips = self.registers.side, self.tiling.strips
         alone = self.tiling.tile_rows < STRIPS[0] * side
         rows = np.where(alone | (self.tiling.skew > 0), side, strips * side)
@@ -207,7 +220,7 @@ class _Traffic:
         return read * alone + written * crowded
 
     def kept(self) -> dict[str, Any]:
-        """What has to have room."""
+        """Compute the bytes that have to fit in the caches."""
         cpu, columns = self.template.cpu, np.minimum(self.tiling.tile_columns, self.plane.width)
         footprint = self.scratch + self.registers.bytes * self.streams * columns
         return {
@@ -218,7 +231,7 @@ class _Traffic:
     # -- workers -----------------------------------------------------------------------------
 
     def divided(self) -> dict[str, Any]:
-        """How the work is divided."""
+        """Compute how the work is shared among workers."""
         workers, tiling = self.values["workers"], self.tiling
         longest = np.stack(np.broadcast_arrays(*tiling.counts)).max(axis=0)
         return {

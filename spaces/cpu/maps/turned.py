@@ -1,8 +1,7 @@
-"""What a tile of a map reads transposed: blocks of whole vectors, turned on their way to memory
-that a worker has to itself.
+"""The blocks that a tile of a map reads transposed, and the scratch memory that they go to.
 
-They are turned before the tile's rows are written, or while those of the tile before are: then
-reads wait for the caches at the same time as stores do that go past them.
+They are transposed before the tile's rows are written, or while the rows of the tile before are:
+then a core waits for reads and for streaming stores at the same time.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tilewright.spaces.derivation.maps.view import Access
 
 @dataclass(frozen=True)
 class TurnedBlocks:
-    """The blocks of a tile, for the kernel called ``entry``."""
+    """The transposed blocks of a tile, for the kernel called ``entry``."""
 
     names: Names
     entry: str
@@ -32,19 +31,19 @@ class TurnedBlocks:
 
     @property
     def _counts(self) -> tuple[int, int]:
-        """Blocks along the columns and the rows of a tile, at most."""
+        """The most blocks along the columns and the rows of a tile."""
         most, rows = self.names.lines.most, self.names.tiling.tile_rows
         return ceil_div(most, self._side), int(ceil_div(rows, self._side))
 
     @property
     def _usual(self) -> int:
-        """Blocks of a tile that is whole and no wider than most."""
+        """The number of blocks of a full tile without a line to share."""
         return int(ceil_div(self.names.tiling.tile_columns, self._side)) * self._counts[1]
 
     # -- before the tile's rows --------------------------------------------------------------
 
     def at_once(self) -> list[str]:
-        """C that turns all of them for the tile that is begun."""
+        """Return the C that transposes all blocks of the tile at hand."""
         return [line for access in self.names.plane.transposed for line in self._all_of(access)]
 
     def _all_of(self, access: Access) -> list[str]:
@@ -57,7 +56,7 @@ class TurnedBlocks:
         return ["{", *indented([*self._ends(access), *turns]), "}"]
 
     def _ends(self, access: Access) -> list[str]:
-        """C variables: where an access lies, and where it is wanted."""
+        """Declare the C pointers to an access and to its transposed copy."""
         names = self.names
         return [
             *names.at_row("row0"),
@@ -66,7 +65,7 @@ class TurnedBlocks:
         ]
 
     def _turn(self, access: Access, start: Sequence[Index]) -> str:
-        """C statement that turns the block at a column and a row."""
+        """Return the C statement that transposes the block at a column and a row."""
         (j, i), step, pitch = start, self.names.plane.column_step(access), self.names.tiling.pitch
         assert step is not None
         place = f"from + {(j * step + i).text}"
@@ -76,8 +75,8 @@ class TurnedBlocks:
     # -- while the rows of the tile before are written -----------------------------------------
 
     def function(self) -> list[str]:
-        """C function ``ENTRY_turn(call, turned, at, block)``: one block, of each array that is
-        transposed, for the tile that begins ``at`` its starts."""
+        """Return the C function ``ENTRY_turn(call, turned, at, block)``, which transposes one block
+        of each array for the tile that begins at the indices ``at``."""
         names = self.names
         starts = [f"{name} = at[{i}]" for i, name in enumerate(names.starts)]
         block = index("block", prod(self._counts))
@@ -101,13 +100,13 @@ class TurnedBlocks:
         return [inside, *indented([line for lines in turns for line in lines]), "}"]
 
     def share(self, row: Index) -> list[str]:
-        """C that turns as many blocks for the ``next`` tile as are due before a row is written: the
-        C variable ``block`` counts them."""
+        """Return the C that transposes the blocks for the ``next`` tile that are due before a row
+        is written; the C variable ``block`` counts them."""
         due = f"block * {self.names.tiling.tile_rows} < {(row + 1) * self._usual}"
         return self._while(due)
 
     def remaining(self) -> list[str]:
-        """C that turns those that no row was written with."""
+        """Return the C that transposes the blocks that remain after all rows."""
         return self._while(f"block < {prod(self._counts)}")
 
     def _while(self, due: str) -> list[str]:

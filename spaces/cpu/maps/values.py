@@ -1,4 +1,4 @@
-"""What a map computes, as C expressions on vectors along the columns of a plane."""
+"""The values of a map, as C expressions on vectors along the columns of a plane."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tilewright.spaces.language.tree import Comparison, Expression, Read, Select
 class VectorValues:
     """Writes expressions as vectors of the columns from ``column`` on, a C expression.
 
-    C variables named like the loops hold what the others are at; ``tables`` has the variables that
-    point to index tables, with their dtypes, ``loaded`` those that hold what was read; ``left`` is
-    the number of lanes in use.
+    Other loops' indices are in C variables of the loops' names. ``tables`` has the pointer and the
+    type of each index table, ``loaded`` the vector of each access that was read, and ``left`` the
+    number of lanes in use.
     """
 
     plane: Plane
@@ -35,7 +35,7 @@ class VectorValues:
     loaded: Mapping[Access, str]
 
     def of(self, node: Expression) -> str:
-        """The expression, as a vector of floats."""
+        """Return the C text of an expression, as a vector of floats."""
         return node.fold(VectorCode(explicit=True), self._known).text
 
     def _known(self, node: Expression) -> Written | None:
@@ -53,7 +53,7 @@ class VectorValues:
 
     @property
     def _wide(self) -> Wide:
-        """Return the text of whole numbers that are no index."""
+        """The writer of whole numbers that are no index."""
         return Wide(magnitudes(self.plane.view.program), self._whole, self.of)
 
     def _whole(self, node: Expression) -> str | None:
@@ -72,7 +72,8 @@ class VectorValues:
         return f"tw_set((float)({self.scalar(index)}))"
 
     def _width(self, index: Index) -> str:
-        """What the names of functions of its lanes end with."""
+        """Return the suffix of the functions that take an index's lanes: that for 64 bits, or
+        none."""
         return "" if is_narrow(self.plane, index) else "_wide"
 
     def _select(self, condition: Comparison, then: str, otherwise: str) -> str:
@@ -96,20 +97,21 @@ class VectorValues:
         return self.plane.columns.name in index.names
 
     def scalar(self, index: Index) -> str:
-        """A whole number that is the same for all columns, or what it is at the plane's first."""
+        """Return an index that is the same for all columns, or its value at the plane's first
+        column."""
         return str(index.loaded(self._loaded))
 
     def offsets(self, index: Index) -> tuple[str, str]:
-        """Those of places in which columns differ, and what the name of the function that takes
-        them ends with."""
+        """Return the suffix of the function that takes an access' offsets, and these offsets in
+        lanes."""
         return self._width(index), self.lanes(index)
 
     def lanes(self, index: Index) -> str:
-        """The whole numbers of an index in which columns differ, in as many bits as it takes."""
+        """Return an index that differs between columns, in lanes of as many bits as it takes."""
         return self._in_lanes(index, "" if is_narrow(self.plane, index) else "_wide")
 
     def _in_lanes(self, index: Index, width: str) -> str:
-        """Text of an index in all lanes, by helpers whose names end in ``width``."""
+        """Return the text of an index in all lanes, by helpers whose names end in ``width``."""
         differing = index.part([self.plane.columns.name])
         same = index - differing
         text = differing.replaced(lambda atom: variable(self._lane_atom(atom, width)))
