@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -38,6 +38,21 @@ HEAT = 0.05
 """Seconds of work before an operator is timed; the one before it has warmed the device."""
 SETTLING = 1.3
 """Seconds that an operator takes after its search: its compiled rival, and timing."""
+
+
+class Searched(Protocol):
+    """One operator whose schedules are asked for, judged and asked for again."""
+
+    turns: int
+
+    def ask(self, process_pool: Executor) -> Future[list[Built]]:
+        """Return the next schedules, on their way."""
+
+    def tell(self, found: Sequence[Built]) -> None:
+        """Judge and time what is new."""
+
+
+S = TypeVar("S", bound=Searched)
 
 
 class Contest:
@@ -116,7 +131,7 @@ def compare(
                 yield contest.operator, row
 
 
-def search(contests: Iterable[Contest], process_pool: Executor, end: float) -> None:
+def search(contests: Iterable[S], process_pool: Executor, end: float) -> None:
     """Judge the first schedules of each, then further ones in turn until ``end``."""
     waiting = deque((contest, contest.ask(process_pool)) for contest in contests)
     while waiting:

@@ -1,14 +1,82 @@
-"""The comparison of weights of few bits, on a product that takes no time."""
+"""The comparison of weights of few bits, on a product that takes no time; what a GPU would be given
+is checked on the emulator."""
 
 import json
 
+import numpy as np
+import torch
+
+from experiments.low_bit import gpu
 from experiments.low_bit.__main__ import main
+from experiments.low_bit.formats import GPU_NAMES, Format
+from experiments.models.choosing import build
+from tilewright.measure.cuda.emulator import Emulator
+from tilewright.spaces.target import detect_target
+
+TARGET = detect_target("cuda:sm_90a")
 
 
 def test_a_comparison_writes_its_results(tmp_path, capsys):
     out = tmp_path / "results.json"
     given = ["--shape", "1x64x128", "--dtypes", "uint3", "--seconds", "0", "--rounds", "3"]
-    main([*given, "--out", str(out), "--db", str(tmp_path / "none.db")])
+    assert main([*given, "--out", str(out), "--db", str(tmp_path / "none.db")]) == 0
     made = json.loads(out.read_text())
     assert {"uint3", "float32", "torch float32"} <= set(made["times"])
     assert "uint3" in capsys.readouterr().out
+
+
+def test_several_shapes_are_refused_on_a_cpu(capsys):
+    assert main(["--shape", "1x64x128", "2x64x128"]) == 2
+    assert "allowed: one shape" in capsys.readouterr().err
+
+
+def test_what_a_gpu_is_given_has_the_exact_outputs_that_are_said():
+    shape, kernels, cases = (2, 32, 256), [], []
+    torch.manual_seed(0)
+    for name in GPU_NAMES:
+        workload = Format(name).product(*shape, gpu.KIND)
+        assert [array.name for array in workload.inputs] == list("qas")
+        (built,) = build(workload, TARGET, (), 1, 1)
+        kernels.append(built.candidate.kernel)
+        cases.append(gpu.drawn(Format(name), shape, "cpu"))
+    with Emulator() as emulator:
+        emulator.build(kernels)
+        for kernel, (tensors, exact) in zip(kernels, cases, strict=True):
+            inputs = {name: _array(tensor) for name, tensor in tensors.items()}
+            found = emulator.run(kernel, inputs).outputs["y"].astype("f8")
+            np.testing.assert_allclose(found, exact.numpy(), rtol=2**-8, atol=1e-6)
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    if tensor.dtype != torch.bfloat16:
+        return tensor.numpy()
+    import ml_dtypes
+
+    return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+
+
+def test_a_table_has_a_line_for_each_format_and_later_shapes_begin_with_the_fastest():
+    workload = Format("uint4").product(1, 64, 256, gpu.KIND)
+    (built,) = build(workload, TARGET, (), 1, 1)
+    schedule = built.candidate.schedule
+    times = {"median_s": 2e-6, "least_s": 1e-6, "quartiles_s": [1e-6, 3e-6]}
+    timed = {**times, "bytes": 4000, "explored": [{"us": 2.0, "schedule": schedule.to_json()}]}
+    row = {
+        "rivals": {gpu.MM: times, gpu.COPY: times},
+        "formats": {"uint4": timed, "uint1": {"explored": []}},
+    }
+    results = {"date": "today", "command": "this", "shapes": {"1x64x256": row}}
+    lines = gpu.table(results).splitlines()
+    assert sum("| uint4 | 2.0 | 1.0 | 2 |" in line for line in lines) == 1
+    assert "1.00 | - |" in next(line for line in lines if "uint4" in line)
+    assert any(line.startswith("| uint1 | - |") for line in lines)
+    known = gpu.known_of(results)
+    assert known.own("uint4") == [schedule]
+    assert known.own("uint1") == []
+
+
+def test_copies_are_many_times_a_cache():
+    tensors = [torch.zeros(1 << 20), torch.zeros(16)]
+    copies = gpu.copies_of(tensors)
+    assert len(copies) == gpu.MOST_COPIES
+    assert len({each[0].data_ptr() for each in copies}) == gpu.MOST_COPIES

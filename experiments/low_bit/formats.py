@@ -1,0 +1,57 @@
+"""Formats of weights of few bits, and the products with them that are measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright import Workload, workload
+from tilewright.spaces.dtypes import dtype
+
+MXFP4 = "mxfp4"
+"""Codes of 4 bits with powers of two as scales for 32 of the depth."""
+NAMES = ("uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint8", "float4_e2m1")
+GPU_NAMES = (*NAMES, "float8_e4m3fn", MXFP4)
+BIAS = 127
+"""The byte of a scale of MXFP4 that stands for 1."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """The format of this name: that of a dtype with scales for 128 of the depth and, if its codes
+    are whole numbers, the middle as zero point; or MXFP4."""
+
+    name: str
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the codes."""
+        return "float4_e2m1" if self.has_powers else self.name
+
+    @property
+    def has_powers(self) -> bool:
+        """Tell whether scales are powers of two in a byte."""
+        return self.name == MXFP4
+
+    @property
+    def group(self) -> int:
+        """Neighbours along the depth that share a scale."""
+        return 32 if self.has_powers else 128
+
+    @property
+    def zero(self) -> int:
+        """The zero point."""
+        return 2 ** (dtype(self.dtype).bits - 1) if self.dtype.startswith("uint") else 0
+
+    def product(self, m: int, n: int, k: int, activations: str = "float32") -> Workload:
+        """Return the product of ``m`` rows of activations, with scales and outputs of their dtype,
+        and a weight of ``n`` columns and a depth of ``k``."""
+        code = f"(q[n, k] - {self.zero})" if self.zero else "q[n, k]"
+        place = f"[k // {self.group}, n]"
+        kind = "uint8" if self.has_powers else activations
+        scale = f"exp2(s{place} - {BIAS})" if self.has_powers else f"s{place}"
+        text = (
+            f"q: {self.dtype}[n, k](packed); a: {activations}[m, k]; "
+            f"s: {kind}[k // {self.group}, n]; y: {activations}[m, n]; "
+            f"y[m, n] = sum[k](a[m, k] * {code} * {scale})"
+        )
+        return workload(text, m=m, n=n, k=k)
