@@ -1,1 +1,1 @@
-"""What thread blocks of several templates share: tiles, copies, sums, the end of a tile."""
+"""Code shared by templates of products: tiles, copies, sums, and the end of a tile."""

@@ -1,8 +1,8 @@
-"""Shared code of the SIMT and mma.sync kernels, whose threads copy tiles to shared memory.
+"""Code shared by the SIMT and mma.sync kernels, whose threads copy tiles to shared memory.
 
 A block computes one tile of the output in steps of depth: copies of both operands' tiles fill the
-stages of a ring in shared memory, the threads multiply out of it into sums in registers, and the
-sums are exchanged with other blocks if need be, finished, and stored.
+stages of a ring in shared memory; the threads multiply from there into sums in registers; the sums
+are exchanged with other blocks if the depth is split, finished, and stored.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ class BlockCode(GridCode):
 
     @abstractmethod
     def copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
-        """Moves tiles of an operand, ``width`` of its rows or columns each; ``deep`` where depth
-        runs along its fastest dimension."""
+        """Return the copy of an operand's tiles, which have ``width`` of its rows or columns.
+
+        ``deep`` is true if depth runs along the operand's fastest dimension.
+        """
 
     @property
     @abstractmethod
     def declare_sums(self) -> str:
-        """C declaration of ``sums``, all zero."""
+        """The C declaration of ``sums``, all zero."""
 
     @property
     def sum(self) -> str:
@@ -48,24 +50,26 @@ class BlockCode(GridCode):
 
     @abstractmethod
     def main_loop(self) -> list[str]:
-        """Add all products of ``steps`` steps to the sums; the copies have been started at
-        their first tiles, which are at ``depth0``. Leaves no access to shared memory pending
-        but those of other threads."""
+        """Print the loop that adds all products of ``steps`` steps to the sums.
+
+        The copies have been started at their first tiles, which are at ``depth0``. In the end, only
+        other threads may have accesses to shared memory pending.
+        """
 
     @abstractmethod
     def finish(self) -> list[str]:
-        """Finish and store the sums."""
+        """Print how the sums are finished and stored."""
 
     # -- what follows --------------------------------------------------------------------------
 
     @cached_property
     def left(self) -> BlockCopy:
-        """Moves tiles of the left operand."""
+        """The copy of the left operand's tiles."""
         return self.copy("left", self.product.left, self.block[0], self.product.left_runs_deep)
 
     @cached_property
     def right(self) -> BlockCopy:
-        """Moves tiles of the right operand."""
+        """The copy of the right operand's tiles."""
         return self.copy("right", self.product.right, self.block[1], self.product.right_runs_deep)
 
     @property
@@ -80,11 +84,11 @@ class BlockCode(GridCode):
 
     @cached_property
     def grid(self) -> TileGrid:
-        """Blocks to tiles."""
+        """The assignment of tiles to blocks."""
         return tile_grid(self.product, *self.block, self.depth, self.values)
 
     def tile_lines(self) -> list[str]:
-        """What a block does with its tile."""
+        """Print the work of a block on its tile."""
         return [
             *self._segment(),
             *self.corner(),
@@ -97,8 +101,11 @@ class BlockCode(GridCode):
         ]
 
     def _segment(self) -> list[str]:
-        """Declare the block's segment, its ``first_row`` there and what arrays have of its product;
-        nothing if rows come in none."""
+        """Print the declarations of the block's segment and ``first_row``, and of its arrays'
+        parts.
+
+        Empty if rows come in no segments.
+        """
         segments = segments_of(self.product)
         if segments is None:
             return []
@@ -106,7 +113,7 @@ class BlockCode(GridCode):
         return [*segment_lines(segments, table, self.block[0]), *batch_parts(self.product)]
 
     def corner(self) -> list[str]:
-        """Declare where the block's tile starts: ``row0``, ``column0`` and ``depth0``."""
+        """Print where the block's tile starts: ``row0``, ``column0`` and ``depth0``."""
         position = position_type(self.product)
         row = (
             "first_row" if segments_of(self.product) else f"({position})tile_row * {self.block[0]}"
@@ -119,23 +126,22 @@ class BlockCode(GridCode):
 
     @property
     def left_corner(self) -> tuple[str, str]:
-        """Where the next left tile starts, as its memory runs: (slow, fast)."""
+        """The C names of where the next left tile starts, along (slow, fast) of its memory."""
         return ("row0", "depth0") if self.product.left_runs_deep else ("depth0", "row0")
 
     @property
     def right_corner(self) -> tuple[str, str]:
-        """Where the next right tile starts, as its memory runs: (slow, fast)."""
+        """The C names of where the next right tile starts, along (slow, fast) of its memory."""
         return ("column0", "depth0") if self.product.right_runs_deep else ("depth0", "column0")
 
     @property
     def left_ends(self) -> Ends:
-        """Where what may be read of the left operand ends: rows with their segment, if there are
-        any."""
+        """The ends of what may be read of the left operand; rows end with their segment, if any."""
         slow, fast = self.left.ends
         if segments_of(self.product) is None:
             return slow, fast
         return ("end_row", fast) if self.product.left_runs_deep else (slow, "end_row")
 
     def advance(self) -> list[str]:
-        """Go on to the next tiles."""
+        """Print how both copies go on to the next tiles."""
         return [*self.left.advance(), *self.right.advance(), f"depth0 += {self.depth};"]

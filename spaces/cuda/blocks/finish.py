@@ -1,4 +1,4 @@
-"""The end of an output tile: sums in registers, epilogue applied, output stored as vectors."""
+"""The end of an output tile: the epilogue is applied to sums in registers, vectors are stored."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tilewright.spaces.workloads.product import Beside
 from tilewright.spaces.workloads.workload import Workload
 
 SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
-"""C type of sums by their dtype."""
+"""The C types of sums by their dtype."""
 
 _WHOLE = "whole_"
 
 
 def sum_dtype(workload: Workload) -> str:
-    """Dtype that sums have when they are finished: float16 ones are widened first."""
+    """Return the dtype that sums have when they are finished: float16 ones are widened first."""
     return "float32" if workload.accumulator == "float16" else workload.accumulator
 
 
 def why_no_finish(workload: Workload) -> str | None:
-    """Why kernels cannot finish this workload's output, in words; None if they can."""
+    """Return why kernels cannot finish this workload's output, in words; None if they can."""
     if workload.accumulator != "float64" or not workload.functions:
         return None
     return (
@@ -40,8 +40,10 @@ def why_no_finish(workload: Workload) -> str | None:
 
 
 def why_no_sum(product: Tiled) -> str | None:
-    """Why accumulators do not hold the sums of whole numbers, or arrays have none that kernels of
-    products know, in words; None if they do."""
+    """Return why kernels cannot sum up a product's whole numbers, in words; None if they can.
+
+    Accumulators may be too small, or a dtype of an array not known.
+    """
     for array in product.workload.operands:
         if array.dtype in ("int64", "uint8", "bool"):
             return f"{array.name} is {array.dtype}; allowed of whole numbers: int8, int32"
@@ -56,16 +58,19 @@ def why_no_sum(product: Tiled) -> str | None:
 
 
 def prelude(product: Tiled) -> str:
-    """What the epilogue's expression calls, and what finds segments of rows."""
+    """Return the C functions that the epilogue calls, and those that find segments of rows."""
     found = PRELUDE if reads_tables(product) else ""
     return scalar_math.prelude(product.workload.functions) + found
 
 
 def signature(product: Tiled, workspace: bool = False, maps: Sequence[str] = ()) -> str:
-    """C parameters of an entry. The contraction's operands are called ``left``, ``right`` and
-    ``output``, tensor maps as ``maps`` says; epilogue operands get a prefix that keeps clear of
-    C's words and of our names. Of a batch these are names of what one product has of them, which
-    :func:`parts` declares; the parameters' own have another prefix."""
+    """Return the C parameters of an entry.
+
+    The product's operands are called ``left``, ``right`` and ``output``, tensor maps as ``maps``
+    says; epilogue operands get a prefix that keeps clear of C's words and of our names. In a batch,
+    these are the names of one product's parts, which :func:`parts` declares; the parameters have
+    another prefix.
+    """
     inputs, outputs = (
         [replace(o, name=parameter_name(product, o)) for o in operands]
         for operands in (product.workload.inputs, product.workload.outputs)
@@ -74,19 +79,19 @@ def signature(product: Tiled, workspace: bool = False, maps: Sequence[str] = ())
 
 
 def parameter_name(product: Tiled, operand: Array) -> str:
-    """The C name of an operand as a whole."""
+    """Return the C name of an operand as a whole."""
     return (_WHOLE if product.batch else "") + operand_name(product, operand)
 
 
 def operand_name(product: Tiled, operand: Array) -> str:
-    """The C name of an operand, see :func:`signature`."""
+    """Return the C name of an operand, or of one product's part of it; see :func:`signature`."""
     own = {"left": product.left, "right": product.right, "output": product.output}
     return next((name for name, o in own.items() if o is operand), f"e_{operand.name}")
 
 
 def parts(product: Tiled, operands: Sequence[Array], number: Index) -> list[str]:
-    """C lines that declare what product ``number`` of a batch has of ``operands``; none where
-    there is one product only."""
+    """Print the declarations of product ``number``'s parts of ``operands``; empty without a
+    batch."""
     if not product.batch:
         return []
     lines = []
@@ -101,18 +106,18 @@ def parts(product: Tiled, operands: Sequence[Array], number: Index) -> list[str]
 
 
 def batch_parts(product: Tiled) -> list[str]:
-    """:func:`parts` of all that have them, the product being that of the block."""
+    """Print :func:`parts` of all operands that have them, for the product of the block."""
     return parts(product, product.numbered, number_of(product, "i64"))
 
 
 @dataclass(frozen=True)
 class Finish:
-    """Writes sums of ``product``, kept in the C type of its accumulator, to the output.
+    """The code that writes sums of ``product``, in the C type of its accumulator, to the output.
 
     Tiles have ``block_rows`` x ``block_columns`` elements; only where these do not divide the
     output is an index tested: against its extent, or against the ``first`` (row, column) that no
-    other tile has, if these names are given. What is called ``fetched`` is not loaded here: whoever
-    calls has its elements.
+    other tile has, if these names are given. The operand called ``fetched`` is not loaded here: the
+    caller has its elements.
     """
 
     product: Tiled
@@ -127,8 +132,10 @@ class Finish:
         return self.product.output
 
     def vector(self, width: int) -> int:
-        """The largest power of two up to ``width`` elements that one store may write, in whole
-        and aligned, wherever the output's rows start."""
+        """Return the most elements, a power of two up to ``width``, that one store may write.
+
+        Such stores are aligned wherever the output's rows start.
+        """
         while width > 1 and (
             self.product.run(self.output) % width or width * self.output.element.bytes > 16
         ):
@@ -138,8 +145,11 @@ class Finish:
     def store(
         self, row: Index, column: Index, sums: Sequence[str], elements: Sequence[str] = ()
     ) -> list[str]:
-        """Finish neighbours in a row; ``sums`` are C expressions, a power of two of them.
-        ``elements`` are those of what is ``fetched``, as floats."""
+        """Print how neighbours in a row are finished and stored.
+
+        ``sums`` are C expressions, a power of two of them. ``elements`` are those of the operand
+        ``fetched``, as floats.
+        """
         width = self.vector(len(sums))
         lines = []
         for start in range(0, len(sums), width):
@@ -155,9 +165,11 @@ class Finish:
         results: Sequence[str],
         elements: Sequence[str] = (),
     ) -> list[str]:
-        """Assign finished neighbours in a row to the floats ``results``, without storing them;
-        those outside of the output may stay as they are. For float32 sums. ``elements`` are those
-        of what is ``fetched``, as floats."""
+        """Print how neighbours in a row are finished into the floats ``results``, without a store.
+
+        Those outside of the output may stay as they are. For float32 sums. ``elements`` are those
+        of the operand ``fetched``, as floats.
+        """
         width = self.vector(len(sums))
         lines = []
         for start in range(0, len(sums), width):
@@ -186,8 +198,8 @@ class Finish:
         return _guarded(self._tests(row, column), body)
 
     def _tests(self, row: Index, column: Index) -> list[str]:
-        """What tells whether an element is inside the output, and of the block's segment; nothing
-        if all are."""
+        """Return C tests that an element is in the output, and in the block's segment; empty if all
+        are."""
         row_first, column_first = self.first
         columns = _test(column, self.product.columns, self.block_columns, column_first)
         if segments_of(self.product) is None:
@@ -206,7 +218,8 @@ class Finish:
     def _loads(
         self, beside: Beside | PlacedBeside, row: Index, column: Index, width: int
     ) -> list[str]:
-        """Declare ``v_<name>``: the elements beside ``width`` neighbours in a row."""
+        """Print the declaration of ``v_<name>``: an operand's elements for ``width`` neighbours in
+        a row."""
         kind, name, step = C_TYPES[beside.array.dtype], f"v_{beside.name}", beside.step(width)
         named = parameter_name if beside.whole else operand_name
         array = f"{named(self.product, beside.array)} + "
@@ -230,7 +243,7 @@ class Finish:
         return self.product.workload.accumulator == "float64"
 
     def _value(self, total: str, i: int, width: int, given: str) -> str:
-        """Element ``i`` of ``width`` of the output, in its own type."""
+        """Return C text of element ``i`` of ``width`` of the output, in its own type."""
         workload, output = self.product.workload, self.output.dtype
         number = self._number(total, i, width, given)
         if output == ("float64" if self._double else "float32"):
@@ -240,7 +253,7 @@ class Finish:
         return f"tw::from_float<{C_TYPES[output]}>({number})"
 
     def _number(self, total: str, i: int, width: int, given: str = "") -> str:
-        """The same before it is rounded: a float, or a double of double sums."""
+        """Return C text of the same before it is rounded: a float, or a double of double sums."""
         x = total if self._double else _as_float(total, sum_dtype(self.product.workload))
         if not self.product.is_fused:
             return x
@@ -255,7 +268,7 @@ class Finish:
         return self.product.finished(code, Value(x), elements).text
 
     def _element(self, beside: Beside | PlacedBeside, i: int, width: int) -> str:
-        """What :meth:`_loads` has read beside element ``i``, as a number."""
+        """Return C text of the number that :meth:`_loads` has read for element ``i``."""
         element = f"v_{beside.name}[{0 if beside.step(width) == 0 else i}]"
         if self._double:
             return (
@@ -265,7 +278,8 @@ class Finish:
 
 
 def _test(position: Index, extent: int, block: int, first: str | None) -> list[str]:
-    """Whether a row or column is inside the output and no other tile's; nothing if all are."""
+    """Return C tests that a row or column is in the output and no other tile's; empty if all
+    are."""
     if extent % block == 0:
         return []
     return [f"{position.text} >= {first}" if first else f"{position.text} < {extent}"]

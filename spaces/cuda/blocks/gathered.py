@@ -1,6 +1,8 @@
-"""Factors whose elements are reached through places: an offset of the row (or column) plus an
-offset of the depth. Rows, columns and depth may count the points of several parts, the last part
-the fastest."""
+"""Factors whose elements are gathered.
+
+An element's place is an offset of the row (or column) plus an offset of the depth. Rows, columns
+and depth may each number the points of several axes, the last one the fastest.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,16 @@ from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.products.view import Gather, extent
 
 MOST = 2**31
-"""Elements of an array are fewer, and so are rows, columns and terms: 32 bits count them."""
+"""A bound of the elements of arrays, and of rows, columns and terms: 32 bits count them."""
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """How a factor is reached: ``width`` are the parts of its rows or columns. The offset leaves
-    out what depends on the ``batch``, which the factor's pointer has in it. Rows may be those that
-    a table chooses: then :attr:`gather` says so."""
+    """The way to a factor's elements; ``width`` are the axes of its rows or columns.
+
+    The offset leaves out what depends on the ``batch``, which is part of the factor's pointer. If a
+    table chooses the rows, it is :attr:`gather`.
+    """
 
     place: Address
     batch: tuple[Part, ...]
@@ -44,38 +48,44 @@ class Gathered:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """What the bounded indices are below."""
+        """The upper bounds of the bounded indices."""
         return tuple(bound.extent for bound in self.place.bounds)
 
     def of_width(self, number: Index, batch: Index, entry: Index) -> list[Index]:
-        """What :attr:`indices` have of a row or column and of the product, constants included;
-        ``entry`` is that of the table, if there is one."""
+        """Return the parts of :attr:`indices` that depend on a row or column and the product.
+
+        They include constants; ``entry`` is that of the table, if there is one.
+        """
         values = {**digits(self.batch, batch), **digits(self.width, number)}
         if self.gather:
             values[self.gather.entry.formula] = entry
         return [at(index, values) + index.constant for index in self.indices]
 
     def of_depth(self, term: Index) -> list[Index]:
-        """What they have of a term."""
+        """Return the parts of :attr:`indices` that depend on a term."""
         values = digits(self.depth, term)
         return [at(index, values) for index in self.indices]
 
     @cached_property
     def deep(self) -> bool:
-        """Whether tiles run along the depth: where more elements lie side by side, or else where
-        neighbours are closer."""
+        """True if tiles run along the depth.
+
+        That is where more elements lie side by side, or else where neighbours are closer.
+        """
         along = [(self._run(p), -self._last_step(p)) for p in (self.width, self.depth)]
         return along[1] > along[0]
 
     @property
     def run(self) -> int:
-        """Elements side by side, all within or all beyond the borders, from any multiple of a power
-        of two that divides this on."""
+        """Elements side by side in memory, all within or all beyond the borders.
+
+        That holds from each multiple of a power of two that divides this number.
+        """
         return self._run(self.depth if self.deep else self.width)
 
     @property
     def strided(self) -> Strided | None:
-        """The layout of one product's matrix, its axis of stride 1 last; None if that is no
+        """The layout of one product's matrix, its axis of stride 1 last; None if it is no
         matrix."""
         sides = (self.width, self.depth) if self.deep else (self.depth, self.width)
         steps = [self.place.step(parts) for parts in sides]
@@ -88,14 +98,16 @@ class Gathered:
         return run_of(self.place, parts)
 
     def _last_step(self, parts: Sequence[Part]) -> int:
-        """Elements between neighbours along the fastest part that has more than one."""
+        """Return the elements between neighbours along the fastest axis of more than one point."""
         longer = [part for part in parts if part.extent > 1]
         return self.place.offset.coefficient(longer[-1].name) if longer else MOST
 
 
 def digits(parts: Sequence[Part], number: Index) -> dict[str, Index]:
-    """The values of parts that together have ``number``; that of the first may be beyond its
-    extent."""
+    """Return the index along each axis of ``number`` in all of them.
+
+    That of the first axis may be beyond its extent.
+    """
     values = {}
     for part in reversed(parts[1:]):
         values[part.name] = number % part.extent
@@ -104,15 +116,18 @@ def digits(parts: Sequence[Part], number: Index) -> dict[str, Index]:
 
 
 def at(index: Index, values: Mapping[str, Index]) -> Index:
-    """What an index has of the parts and entries whose formulas have values, without its
+    """Return the part of an index that depends on axes and entries with ``values``, without its
     constant."""
     known = ((values.get(atom.formula), c) for atom, c in index.terms)
     return sum((value * c for value, c in known if value is not None), Index())
 
 
 def run_of(place: Address, parts: Sequence[Part]) -> int:
-    """Elements side by side along ``parts``, from any multiple of a power of two that divides this
-    on; 1 where neighbours are apart, or one may lie beyond a border and the other not."""
+    """Return the elements side by side along ``parts``, from multiples of a power of two that
+    divides it.
+
+    1 where neighbours are apart, or one may lie beyond a border and the other not.
+    """
     bounded = {name for bound in place.bounds for name in bound.index.names}
     run, names = 1, frozenset[str]()
     for part in reversed([part for part in parts if part.extent > 1]):

@@ -21,7 +21,7 @@ from tilewright.spaces.schedule import Value
 
 @dataclass(frozen=True)
 class GridCode(Plan, ABC):
-    """The kernel called ``entry`` under the decisions ``values``, whose ``sizes`` these are."""
+    """The kernel named ``entry`` under the decisions ``values``, with these ``sizes``."""
 
     sizes: BlockSizes
     values: Mapping[str, Value]
@@ -32,7 +32,7 @@ class GridCode(Plan, ABC):
     @property
     @abstractmethod
     def grid(self) -> TileGrid:
-        """Blocks to tiles."""
+        """The assignment of tiles to blocks."""
 
     @property
     @abstractmethod
@@ -46,13 +46,13 @@ class GridCode(Plan, ABC):
 
     @abstractmethod
     def tile_lines(self) -> list[str]:
-        """What a block does with its tile."""
+        """Print the work of a block on its tile."""
 
     # -- what follows --------------------------------------------------------------------------
 
     @property
     def product(self) -> Tiled:
-        """What is computed."""
+        """The product that is computed."""
         return self.sizes.product
 
     @property
@@ -66,7 +66,7 @@ class GridCode(Plan, ABC):
 
     @property
     def kind(self) -> str:
-        """C type of the sums."""
+        """The C type of the sums."""
         return SUM_TYPES[sum_dtype(self.product.workload)]
 
     @cached_property
@@ -76,7 +76,7 @@ class GridCode(Plan, ABC):
         return PartialSums(self.grid, self.threads, self.sums_in_thread, self.kind, way, self.sum)
 
     def kernel(self, prelude: str) -> Kernel:
-        """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
+        """Return the kernel with its launch; ``prelude`` defines what the epilogue calls."""
         workload = self.product.workload
         call = Call(
             self.entry,
@@ -89,7 +89,7 @@ class GridCode(Plan, ABC):
 
     @property
     def source(self) -> str:
-        """The entry."""
+        """The CUDA C++ of the entry."""
         bounds = f"{self.threads}, {self.number('blocks_per_sm')}"
         parameters = signature(self.product, self.partial.is_needed)
         lines = [

@@ -1,9 +1,9 @@
-"""A sum of products whose factors are reached through places: a convolution, seen as matrices.
+"""A sum of products whose factors are gathered: a convolution, say, seen as a product of matrices.
 
-The matrices are never made. Rows, columns and depth number the points of the parts of their roles,
-the last part the fastest, and where a factor has an element is an offset of its row (or column)
-plus one of the depth; so are the indices that may leave the array. This has the attributes that
-kernels read of a :class:`~spaces.workloads.product.Product`.
+The matrices are never made (implicit GEMM). Rows, columns and depth number the points of the axes
+of their roles, the last one the fastest. The offset of a factor's element is a part of the row (or
+column) plus a part of the depth; so are the indices that may leave the array. The class has the
+attributes that kernels read of a :class:`~spaces.workloads.product.Product`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tilewright.spaces.workloads.workload import Workload
 T = TypeVar("T")
 
 BEYOND = 512
-"""Rows, columns or terms that a tile sticks out by, at most."""
+"""The most rows, columns or terms by which a tile reaches beyond the product."""
 
 
 @dataclass(frozen=True)
 class PlacedBeside:
-    """What the finished value of an element reads beside its sum, at ``place``."""
+    """An operand that the epilogue reads for each element, at ``place``."""
 
     product: ImplicitProduct
     name: str
@@ -44,23 +44,29 @@ class PlacedBeside:
     whole: ClassVar[bool] = True
 
     def step(self, width: int) -> int | None:
-        """Elements from one to the next of ``width`` columns that begin at a multiple of it; those
-        of step 1 also begin at such a multiple in memory. None if there is no such step."""
+        """Return the elements from one to the next of ``width`` columns that begin at a multiple of
+        it.
+
+        With step 1 they also begin at such a multiple in memory. None if there is no such step.
+        """
         columns = [p for p in self.product.view.columns if p.extent > 1]
         if width == 1 or self.place.step(columns) == 0:
             return 0
         return 1 if run_of(self.place, columns) % width == 0 else None
 
     def at(self, row: Index, column: Index) -> Index:
-        """Elements from the array's start."""
+        """Return the offset from the array's start, in elements."""
         values = self.product.values(row, column)
         return at(self.place.offset, values) + self.place.offset.constant
 
 
 @dataclass(frozen=True)
 class ImplicitProduct:
-    """The product of ``workload``. Its arrays are meant: ``view`` has the roles and places of a
-    program that is equal to its own."""
+    """The product that ``workload`` is.
+
+    Its own arrays are meant: ``view`` has the roles and places of a program that is equal to its
+    own.
+    """
 
     workload: Computation
     view: PlacedProduct
@@ -82,13 +88,13 @@ class ImplicitProduct:
 
     @property
     def batches(self) -> int:
-        """How many products there are whose tiles a launch numbers: of segments of rows, tiles are
-        numbered all together."""
+        """Products whose tiles a launch numbers; 1 with segments, whose tiles are numbered
+        together."""
         return 1 if self.view.segments else extent(self.view.batch)
 
     @property
     def batch(self) -> tuple[str, ...]:
-        """Names of the parts that number the products."""
+        """Names of the axes that number the products."""
         return tuple(part.name for part in self.view.batch if part.extent > 1)
 
     @property
@@ -108,7 +114,7 @@ class ImplicitProduct:
 
     @cached_property
     def gathered(self) -> tuple[Gathered, Gathered]:
-        """How the left and the right factor are reached."""
+        """The ways to the elements of the left and the right factor."""
         view = self.view
         return (
             Gathered(view.left.place, view.batch, view.rows, view.depth, view.left.gather),
@@ -117,17 +123,20 @@ class ImplicitProduct:
 
     @property
     def left_runs_deep(self) -> bool:
-        """Whether tiles of the left factor run along the depth (else along rows)."""
+        """True if tiles of the left factor run along the depth, false if along rows."""
         return self.gathered[0].deep
 
     @property
     def right_runs_deep(self) -> bool:
-        """Whether tiles of the right factor run along the depth (else along columns)."""
+        """True if tiles of the right factor run along the depth, false if along columns."""
         return self.gathered[1].deep
 
     def run(self, operand: Array) -> int:
-        """Elements that lie side by side along the axis of stride 1, from any multiple of a power
-        of two that divides this on; 1 along rows in segments, which begin anywhere."""
+        """Return the elements that lie side by side along the axis of stride 1.
+
+        They do so from each multiple of a power of two that divides this number; it is 1 along rows
+        in segments, which begin anywhere.
+        """
         if operand is self.output:
             return run_of(Address(self.output.name, self.view.offset, (), None), self.view.columns)
         if self.view.segments and operand is self.left and not self.left_runs_deep:
@@ -135,12 +144,12 @@ class ImplicitProduct:
         return self.gathered[operand is self.right].run
 
     def reuse(self, operand: Array) -> float:
-        """How often the matrices of an input have each element of its array: windows overlap."""
+        """Return how often an input's matrices have each element of its array: windows overlap."""
         width, depth = self.gathered[operand is self.right].shape
         return max(1.0, width * depth * self.batches / operand.size)
 
     def reach(self, beyond: int) -> int:
-        """0: 32 bits hold all offsets, see :func:`why_not_implicit`."""
+        """Return 0: 32 bits hold all offsets, see :func:`why_not_implicit`."""
         return 0
 
     @property
@@ -149,7 +158,7 @@ class ImplicitProduct:
         return self.left, self.right, self.output
 
     def start(self, operand: Array, number: Index) -> Index:
-        """Elements from the start of ``operand`` to what product ``number`` of the batch has."""
+        """Return the elements from the start of ``operand`` to the part of product ``number``."""
         view = self.view
         places = (view.left.place.offset, view.right.place.offset, view.offset)
         form = next(p for o, p in zip(self.numbered, places, strict=True) if o is operand)
@@ -157,12 +166,12 @@ class ImplicitProduct:
 
     @property
     def is_fused(self) -> bool:
-        """Whether sums are not yet the output's elements."""
+        """True if an epilogue makes the output's elements from sums."""
         return self.view.fused
 
     @cached_property
     def beside(self) -> tuple[PlacedBeside, ...]:
-        """What the finished value of an element reads beside its sum."""
+        """The operands that the epilogue reads for each element."""
         operands = self.workload.program.operand
         return tuple(
             PlacedBeside(self, f"{i}", operands[read.name], place)
@@ -170,19 +179,19 @@ class ImplicitProduct:
         )
 
     def written(self, row: Index, column: Index) -> Index:
-        """Elements from the start of one product's output to its entry (row, column)."""
+        """Return the elements from the start of one product's output to its entry (row, column)."""
         place = self.view.offset.without(self.batch)
         return at(place, self.values(row, column)) + place.constant
 
     @property
     def number(self) -> Index:
-        """The number of the block's product, an int."""
+        """The number of the block's product, an int in C."""
         if self.view.segments:
             return index("segment", self.view.segments.count)
         return Index() if self.batches == 1 else product_number(self.batches, "int")
 
     def values(self, row: Index, column: Index) -> dict[str, Index]:
-        """Of all parts of the batch, rows and columns."""
+        """Return the indices along all axes of the batch, rows and columns."""
         return {
             **digits(self.view.batch, self.number),
             **digits(self.view.rows, row),
@@ -190,20 +199,26 @@ class ImplicitProduct:
         }
 
     def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
-        """What an element of the output is, made of the sum ``total`` and of what is
-        :attr:`beside` it, by name."""
+        """Return an element of the output, made of the sum ``total`` and the operands ``beside``
+        it.
+
+        ``beside`` gives their values by the names in :attr:`beside`; ``meaning`` says how
+        operations compute.
+        """
         known: dict[Expression, T] = {self.view.sum: total}
         known |= {read: beside[f"{i}"] for i, read in enumerate(self.view.places)}
         return self.view.value.fold(meaning, known.get)
 
 
 Tiled = Product | ImplicitProduct
-"""What kernels compute in tiles."""
+"""The products that kernels compute in tiles."""
 
 
 def tiled_product_of(workload: Workload) -> Tiled | str:
-    """The product of matrices that ``workload`` is, made of its places if need be, or why it is
-    none, in words."""
+    """Return the product of matrices that ``workload`` is; or why it is none, in words.
+
+    Factors that are no matrices in memory are gathered.
+    """
     if not isinstance(workload, Computation):
         return product_of(workload, sliced=True)
     view = placed_product_of(workload)
@@ -214,7 +229,7 @@ def tiled_product_of(workload: Workload) -> Tiled | str:
 
 
 def why_not_implicit(product: ImplicitProduct) -> str | None:
-    """Why tiles of a product cannot be brought from its places, in words; None if they can."""
+    """Return why tiles of a product cannot be gathered, in words; None if they can."""
     view = product.view
     if product.workload.accumulator != "float32":
         return f"sums in places are kept in float32, not in {product.workload.accumulator}"
@@ -241,7 +256,8 @@ def why_not_implicit(product: ImplicitProduct) -> str | None:
 
 
 def _why_too_far(product: ImplicitProduct) -> str | None:
-    """Why 32 bits do not hold what indices are computed of, tiles that stick out included."""
+    """Return why 32 bits do not hold parts of indices, tiles that reach beyond included; else
+    None."""
     view = product.view
     slowest = [part for parts in (view.rows, view.columns, view.depth) for part in parts[:1]]
     further = {p.name: variable(p.name, p.extent + BEYOND) for p in slowest}

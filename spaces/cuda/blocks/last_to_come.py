@@ -16,14 +16,16 @@ from tilewright.spaces.kernels.body import Body
 TICKET = 16
 """Bytes of shared memory for the ticket of a block."""
 TICKETS = 256
-"""Bytes that tickets in the workspace are a multiple of."""
+"""Alignment in bytes of what follows the tickets in the workspace."""
 
 
 @dataclass(frozen=True)
 class LastToCome:
-    """Blocks, or groups of threads, share the C pointer ``ticket``. All threads of each ``meet`` by
-    a call, and one ``leads``, a C test. ``word`` is the address of a word of shared memory that
-    nothing else uses in between."""
+    """The protocol of blocks, or groups of threads, that share the C pointer ``ticket``.
+
+    All threads of each ``meet`` by a call, and one ``leads``, a C test. ``word`` is the address of
+    a word of shared memory that nothing else uses in between.
+    """
 
     ticket: str
     word: str
@@ -31,23 +33,23 @@ class LastToCome:
     meet: tuple[str, ...] = ("tw::sync_block",)
 
     def publish(self, body: Body) -> None:
-        """Make a part that is in the workspace visible to all."""
+        """Write how a part in the workspace is made visible to all blocks."""
         body.call("tw::fence_global")
         body.call(*self.meet)
 
     def take(self, body: Body) -> None:
-        """Take a ticket, which :meth:`number` gives."""
+        """Write how a ticket is taken, which :attr:`number` reads."""
         with body.when(self.leads, brief=True):
             body.call("tw::store_shared", self.word, f"tw::take_ticket({self.ticket})")
         body.call(*self.meet)
 
     @property
     def number(self) -> str:
-        """How many tickets were taken before, as C."""
+        """C text of the number of tickets that were taken before."""
         return f"tw::load_shared<u32>({self.word})"
 
     def wait(self, body: Body, parts: int) -> None:
-        """End all blocks here but the last to come of those that have the ``parts``."""
+        """Write how all blocks end here but the last of the ``parts`` to come."""
         self.publish(body)
         self.take(body)
         with body.when(f"{self.number} != {parts - 1}", brief=True):
@@ -55,6 +57,6 @@ class LastToCome:
         body.call("tw::fence_global")
 
     def reset(self, body: Body) -> None:
-        """Make the ticket what it was before the first came."""
+        """Write how the ticket is reset for the next call."""
         with body.when(self.leads, brief=True):
             body.call("tw::store_global", self.ticket, "0u")

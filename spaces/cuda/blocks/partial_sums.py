@@ -1,8 +1,8 @@
-"""Several blocks share the depth of one tile; the last one to come puts their sums together.
+"""Split-K: several blocks share the depth of a tile; the last one to come adds up their sums.
 
-Each thread's sums travel as they lie in its registers: element ``i`` of thread ``t`` is at
-``i * threads + t``, so that accesses are side by side whatever the tile's shape. A block that is
-done takes a ticket; the one with the last ticket finds everybody's sums.
+Each thread's sums travel as they lie in its registers: element ``i`` of thread ``t`` is at ``i *
+threads + t``, so that accesses are coalesced whatever the tile's shape. A block that is done takes
+a ticket; the one with the last ticket finds everybody's sums.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ _ALIGNMENT = 256
 
 @dataclass(frozen=True)
 class PartialSums:
-    """``count`` sums of C type ``kind`` in each of ``threads`` threads of each block of ``grid``,
-    number ``i`` of which is ``sum`` in C;
-    exchanged in one of :data:`WAYS`."""
+    """The exchange, in one of :data:`WAYS`, of sums of the blocks of ``grid``.
+
+    Each of ``threads`` threads of a block has ``count`` sums of C type ``kind``; ``sum`` is C text
+    of number ``i``.
+    """
 
     grid: TileGrid
     threads: int
@@ -38,25 +40,25 @@ class PartialSums:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is more than one part."""
+        """True if the depth is split."""
         return self.grid.splits > 1
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory: a ticket for each tile, then the sums."""
+        """Bytes of the workspace: a ticket for each tile, then the sums."""
         return self._tickets_bytes + self._layout.size * self._bytes if self.is_needed else 0
 
     @property
     def zeroed_bytes(self) -> int:
-        """How much of it must be zero before the kernel, and is afterwards."""
+        """Bytes of the workspace that must be zero before the kernel, and are afterwards."""
         if not self.is_needed:
             return 0
         return self.workspace_bytes if self.way == "add" else self._tickets_bytes
 
     def write(self, body: Body) -> None:
-        """Exchange sums; only threads of the last block of a tile go on, with the whole sums.
+        """Write the exchange; only threads of the last block of a tile go on, with the whole sums.
 
-        Overwrites the first word of shared memory, at the address ``shared``.
+        It overwrites the first word of shared memory, at the address ``shared``.
         """
         if not self.is_needed:
             return
@@ -71,7 +73,7 @@ class PartialSums:
         last.reset(body)
 
     def _leave(self, body: Body) -> None:
-        """Put the block's sums where the last block finds them."""
+        """Write how a block's sums go where the last block finds them."""
         if self.way == "add":
             with self._each(body) as mine:
                 body.call("tw::atomic_add", mine, self.sum)
@@ -82,7 +84,7 @@ class PartialSums:
                 body.call("tw::store_global", mine, self.sum)
 
     def _collect(self, body: Body) -> None:
-        """Take the whole sums, in the order of the parts where these lie apart."""
+        """Write how the whole sums are read; sums that are stored apart are added in order."""
         if self.way == "add":
             with self._each(body) as mine:
                 body.assign(self.sum, f"tw::load_global({mine})")
@@ -96,7 +98,7 @@ class PartialSums:
 
     @contextmanager
     def _each(self, body: Body) -> Iterator[str]:
-        """Write a statement for each sum ``i`` of a thread, and give its place in C."""
+        """Write a loop over the sums ``i`` of a thread, and give the place of each in C."""
         thread = index("(int)threadIdx.x", self.threads)
         with body.loop("int", "i", self.count, unroll=True, brief=True) as i:
             place = self._layout.index([index("tile"), index("part"), i, thread])
@@ -104,7 +106,7 @@ class PartialSums:
 
     @property
     def _layout(self) -> Layout:
-        """Where the sum of (tile, part, index in the thread, thread) lies."""
+        """The place of a sum by (tile, part, number in the thread, thread)."""
         shape = (self.grid.tiles, self.grid.splits, self.count, self.threads)
         if self.way == "store":
             return row_major(*shape)

@@ -1,4 +1,4 @@
-"""What rules out blocks of a product for what they take: threads, shared memory, registers."""
+"""Rules on what blocks of products take: threads, shared memory, registers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tilewright.spaces.rules.early import judged_early
 from tilewright.spaces.template import Decision, Rule
 
 LEAST_REGISTERS = 36
-"""Registers that addresses and counters take at least."""
+"""The fewest registers that addresses and counters take."""
 
 MOST_THREADS = 512
-"""Threads of a block that are of use."""
+"""The most threads of a block that are of use."""
 
 LEAST_THREADS = 256
 """Threads that keep a multiprocessor busy."""
@@ -26,7 +26,8 @@ LEAST_THREADS = 256
 
 @dataclass(frozen=True)
 class Worker:
-    """Who keeps a tile of sums in registers: its threads, and sums that are worth its loads."""
+    """A worker that keeps a tile of sums in registers: its threads, and the sums worth its
+    loads."""
 
     name: str
     threads: int
@@ -34,7 +35,7 @@ class Worker:
 
 
 def step_rule(product: Tiled, decisions: Sequence[Decision]) -> Rule:
-    """Steps no deeper than the product needs."""
+    """Return the rule by which steps are no deeper than the product needs."""
     (depths,) = (d.values for d in decisions if d.name == "depth")
     return Rule(
         "step_depth",
@@ -45,7 +46,7 @@ def step_rule(product: Tiled, decisions: Sequence[Decision]) -> Rule:
 
 
 def thread_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
-    """What a block and a multiprocessor hold in threads."""
+    """Return rules on the threads of a block and of a multiprocessor."""
     warps = ("warp_rows", "warp_columns")
     return [
         block_threads(sizes, target, warps, MOST_THREADS),
@@ -60,11 +61,11 @@ def memory_rules(
     tile: Sequence[str],
     others: Sequence[str],
 ) -> list[Rule]:
-    """What blocks may take of shared memory and registers; the decisions ``tile`` and ``others``
-    make the sizes.
+    """Return rules on the shared memory and the registers of blocks.
 
-    Each rule is judged as soon as the tile is known, and again with the others, as if decisions
-    still to come took their first and least demanding values: so sampling meets no dead ends.
+    The decisions ``tile`` and ``others`` make the sizes. Each rule is judged as soon as the tile is
+    known, and again with the others, as if decisions still to come took their first and least
+    demanding values: so sampling meets no dead ends.
     """
     least = {decision.name: decision.values[0] for decision in decisions}
     steps = [(*tile, *others[:n]) for n in range(len(others) + 1)]
@@ -76,9 +77,11 @@ def memory_rules(
 
 
 def reuse_rule(product: Tiled, target: CudaTarget, reads: tuple[str, str], worker: Worker) -> Rule:
-    """Tiles of ``reads[0]`` x ``reads[1]`` sums, one for each ``worker``, are not so small that
-    operands are loaded over and over, where each product and all together are large enough for
-    more."""
+    """Return the rule by which tiles are large enough not to load operands over and over.
+
+    A tile has ``reads[0]`` x ``reads[1]`` sums of one ``worker``. Smaller tiles are allowed if each
+    product, or all together, have too few sums for larger ones.
+    """
     workers = target.multiprocessors * LEAST_THREADS // worker.threads
     share = max(product.rows * product.columns * product.batches // workers, 1)
     whole = 2 ** ((most_rows(product) - 1).bit_length() + (product.columns - 1).bit_length())
@@ -96,7 +99,7 @@ def reuse_rule(product: Tiled, target: CudaTarget, reads: tuple[str, str], worke
 
 
 def sums_rule(reads: tuple[str, str], sums: Callable[[Any], Any], target: CudaTarget) -> Rule:
-    """Sums alone, ``sums(c)`` registers of a thread, leave some for all else."""
+    """Return the rule by which sums, ``sums(c)`` registers of a thread, leave some for all else."""
     most = target.registers_per_thread - LEAST_REGISTERS
     return Rule(
         "sums",

@@ -40,23 +40,23 @@ TW_INLINE int tw_entry(const i32 *table, int row, int rows, int below) {
 
 
 def segments_of(product: Tiled) -> Segments | None:
-    """The segments of a product's rows, if it has any."""
+    """Return the segments of a product's rows, if it has any."""
     return product.view.segments if isinstance(product, ImplicitProduct) else None
 
 
 def reads_tables(product: Tiled) -> bool:
-    """Whether kernels call what :data:`PRELUDE` defines."""
+    """Return true if kernels call the functions of :data:`PRELUDE`."""
     return isinstance(product, ImplicitProduct) and bool(product.view.tables)
 
 
 def entry_of(gather: Gather, table: str, row: Index) -> str:
-    """C text of the entry that chooses a row; ``table`` is a pointer."""
+    """Return C text of the entry that chooses a row; ``table`` is a pointer."""
     assert gather.table.drawn is not None
     return f"tw_entry({table}, {row.text}, {gather.table.size}, {gather.table.drawn.below})"
 
 
 def number_of(product: Tiled, integer: str) -> Index:
-    """The number of the block's product, of C type ``integer``."""
+    """Return the number of the block's product, of C type ``integer``."""
     segments = segments_of(product)
     if segments:
         return index(f"({integer})segment", segments.count)
@@ -64,26 +64,29 @@ def number_of(product: Tiled, integer: str) -> Index:
 
 
 def row_tiles(product: Tiled, rows: Any) -> Any:
-    """Numbers of tiles of so many rows that a launch has, whatever the table holds."""
+    """Return how many numbers of tiles of ``rows`` rows a launch has, whatever the table holds."""
     segments = segments_of(product)
     return product.rows // rows + segments.count if segments else ceil_div(product.rows, rows)
 
 
 def drawn_row_tiles(product: Tiled, rows: Any) -> Any:
-    """How many of them have rows, with tables as they are drawn."""
+    """Return how many tiles have rows, if tables are as they are drawn at random."""
     segments = segments_of(product)
     return segments.tiles(rows) if segments else ceil_div(product.rows, rows)
 
 
 def most_rows(product: Tiled) -> int:
-    """Rows of a product, of the longest segment with tables as they are drawn."""
+    """Return the rows of a product, or of the longest segment in tables as they are drawn."""
     segments = segments_of(product)
     return int(segments.drawn.max()) if segments else product.rows
 
 
 def segment_lines(segments: Segments, table: str, rows: int) -> list[str]:
-    """C lines that declare the ``segment`` of the tile ``tile_row``, its ``first_row``
-    and ``end_row``, where its rows end; a block leaves if it has none. ``table`` is a pointer."""
+    """Print the declarations of a tile's ``segment``, ``first_row`` and ``end_row``.
+
+    The tile is ``tile_row``; its rows end before ``end_row``; a block without rows leaves.
+    ``table`` is a pointer.
+    """
     extent = segments.table.size
     entry = f"tw::load_global({table} + row)"
     return [

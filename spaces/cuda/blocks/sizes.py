@@ -1,4 +1,4 @@
-"""What blocks take under some decisions: of one schedule, or of columns of many."""
+"""Extents and resources of blocks, for the decisions of one schedule or columns of many."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.workloads.array import Array
 
 ALIGNMENT = 128
-"""Bytes that a tile in shared memory begins at a multiple of."""
+"""Alignment in bytes of a tile in shared memory."""
 
 
 @dataclass(frozen=True)
@@ -27,24 +27,26 @@ class BlockSizes(BlockResources):
 
     @abstractmethod
     def block(self, c: Any) -> tuple[Any, Any]:
-        """Rows and columns of a block's tile."""
+        """Return the rows and columns of a block's tile."""
 
     def threads(self, c: Any) -> Any:
-        """Threads of a block."""
+        """Return the threads of a block."""
         return c["warp_rows"] * c["warp_columns"] * WARP
 
     def vector(self, operand: Array) -> int:
-        """Elements of an input's widest global accesses, tiles aside."""
+        """Return the elements of an input's widest global accesses, tiles aside."""
         return int(np.gcd(16 // operand.element.bytes, self.product.run(operand)))
 
     def held(self, operand: Array, width: Any, c: Any) -> Any:
-        """Elements of a tile of ``width`` rows or columns that pass through a thread."""
+        """Return the elements of a tile of ``width`` rows or columns that pass through a thread."""
         slow, fast, vector = self._turns(operand, width, c)
         return slow * fast * vector
 
     def tables(self, operand: Array, width: Any, c: Any) -> Any:
-        """Registers that say where a thread's rows or columns of such a tile are; none of a
-        matrix, which pointers walk along."""
+        """Return the registers that say where a thread's rows or columns of such a tile are.
+
+        0 for a matrix, along which pointers walk.
+        """
         if source_of(self.product, operand) is not None:
             return 0
         assert isinstance(self.product, ImplicitProduct)
@@ -53,7 +55,8 @@ class BlockSizes(BlockResources):
         return indices * (slow if runs_deep(self.product, operand) else fast) + 2 * indices
 
     def _turns(self, operand: Array, width: Any, c: Any) -> tuple[Any, Any, Any]:
-        """Vectors of a tile along slow and fast that a thread moves, and a vector's elements."""
+        """Return the vectors of a tile along slow and fast that a thread moves, and a vector's
+        elements."""
         deep = runs_deep(self.product, operand)
         tile_fast, tile_slow = (c["depth"], width) if deep else (width, c["depth"])
         vector = np.gcd(self.vector(operand), tile_fast)
@@ -64,27 +67,32 @@ class BlockSizes(BlockResources):
 
 @dataclass(frozen=True)
 class RingSizes(BlockSizes):
-    """Of blocks whose shared memory holds stages of both tiles, the left one first in each."""
+    """Extents and resources of blocks with a ring of stages in shared memory.
+
+    Each stage has both operands' tiles, the left one first.
+    """
 
     @abstractmethod
     def stages(self, c: Any) -> Any:
-        """How many."""
+        """Return the number of stages."""
 
     @abstractmethod
     def tile_bytes(self, width: Any, deep: bool, c: Any) -> Any:
-        """Bytes of a tile of ``width`` rows or columns, of an operand that runs along the depth if
-        it is ``deep``."""
+        """Return the bytes of a tile of ``width`` rows or columns.
+
+        ``deep`` is true if the operand runs along the depth in memory.
+        """
 
     def left_bytes(self, c: Any) -> Any:
-        """Bytes of the left tile, and of what is there to align the right one."""
+        """Return the bytes of the left tile, padded so that the right one is aligned."""
         left = self.tile_bytes(self.block(c)[0], self.product.left_runs_deep, c)
         return round_up(left, ALIGNMENT)
 
     def stage_bytes(self, c: Any) -> Any:
-        """Bytes of a stage."""
+        """Return the bytes of a stage."""
         right = self.tile_bytes(self.block(c)[1], self.product.right_runs_deep, c)
         return self.left_bytes(c) + round_up(right, ALIGNMENT)
 
     def ring_bytes(self, c: Any) -> Any:
-        """Bytes of all stages."""
+        """Return the bytes of all stages."""
         return self.stages(c) * self.stage_bytes(c)

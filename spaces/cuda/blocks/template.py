@@ -1,4 +1,4 @@
-"""Shared parts of the templates whose threads load the tiles of a sum of products themselves."""
+"""A base of the templates of products whose threads copy the tiles themselves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 class BlockTemplate(Template):
-    """Names the ``code`` of its kernels, and their ``size`` that decisions lead to."""
+    """A template that names the ``code`` of its kernels, and their ``size`` by decisions."""
 
     code: ClassVar[type[BlockCode]]
     size: ClassVar[type[RingSizes]]
@@ -41,7 +41,11 @@ class BlockTemplate(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no GPU, no sum of products, or what :meth:`refuses_product` says."""
+        """Return why a workload has no such kernel, in words; None if it has one.
+
+        Reasons are a target that is no GPU, no sum of products, or those of
+        :meth:`refuses_product`.
+        """
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
         product = tiled_product_of(workload)
@@ -52,26 +56,26 @@ class BlockTemplate(Template):
     @classmethod
     @abstractmethod
     def refuses_product(cls, product: Tiled, target: CudaTarget) -> str | None:
-        """Why this template cannot compute a product on a GPU; None if it can."""
+        """Return why this template cannot compute a product on a GPU; None if it can."""
 
     @abstractmethod
     def choices(self) -> Sequence[Decision]:
-        """The decisions."""
+        """Return the decisions."""
 
     @abstractmethod
     def restrictions(self) -> Sequence[Rule]:
-        """The rules."""
+        """Return the rules."""
 
     @abstractmethod
     def blocks(self, c: Any) -> Blocks:
-        """What the blocks of schedules do in a step and take of a multiprocessor."""
+        """Return what the blocks of schedules do in a step and take of a multiprocessor."""
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.blocks.traffic``."""
+        """Return the quantities of a population; see ``spaces.cuda.blocks.traffic``."""
         wide = widened(columns)
         return grid_quantities(self.product, self.cuda, self.blocks(wide), wide)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         code = self.code(self.sizes, schedule.values, self.entry(schedule))
         return code.kernel(prelude(self.product))

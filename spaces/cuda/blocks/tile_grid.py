@@ -1,7 +1,8 @@
-"""Which block computes which tile of the output, and over which part of the depth.
+"""The assignment of output tiles, and of parts of the depth, to blocks.
 
-Blocks of neighbouring numbers run at about the same time, so the order in which they walk the
-tiles decides what they find in L2. Tiles are counted, never divided: the last ones may stick out.
+Blocks of neighbouring numbers run at about the same time, so the order in which they walk the tiles
+decides what they find in L2. Extents are rounded up to whole tiles; the last ones may reach beyond
+the output.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ RASTERS = ("along_columns", "along_rows")
 GROUPS = (1, 2, 4, 8, 16)
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 PART = 1 << 13
-"""Terms of a part of a long sum, where there are parts enough."""
+"""Terms of a part of a long sum, as far as :data:`SPLITS` has enough parts."""
 
 
 @dataclass(frozen=True)
 class TileGrid:
-    """``rows`` x ``columns`` tiles of ``depth_tiles`` steps each.
+    """A grid of ``rows`` x ``columns`` tiles of ``depth_tiles`` steps each.
 
     Blocks walk ``raster`` (one of :data:`RASTERS`) in bands of ``group`` tiles, crossing the band
-    first. ``splits`` blocks share the depth of a tile. Of a batch, ``batches`` products have as
-    many tiles each, see :mod:`spaces.cuda.blocks.batch`.
+    first. ``splits`` blocks share the depth of a tile. Each of the ``batches`` products of a batch
+    has as many tiles, see :mod:`spaces.cuda.blocks.batch`.
     """
 
     rows: int
@@ -47,7 +48,7 @@ class TileGrid:
 
     @property
     def mapping(self) -> TaskMapping:
-        """Block to tile; tiles at or past (rows, columns) do not exist."""
+        """The mapping from blocks to tiles; tiles at or past (rows, columns) do not exist."""
         if self.raster == "along_columns":
             bands, height = _bands(self.rows, self.group)
             return spatial(bands, 1) * spatial(1, self.columns) * spatial(height, 1)
@@ -64,7 +65,7 @@ class TileGrid:
 
     @property
     def number(self) -> list[str]:
-        """Lines before all others that speak of the block's product."""
+        """Lines that come before all others that use the number of the block's product."""
         return number_lines(self.batches, self.mapping.num_workers)
 
     @property
@@ -83,12 +84,14 @@ class TileGrid:
 
     @property
     def depth_share(self) -> int:
-        """Depth tiles of one part; the last part may have fewer."""
+        """Steps of one part of the depth; the last part may have fewer."""
         return int(ceil_div(self.depth_tiles, self.splits))
 
     def emit(self, body: Callable[[], Sequence[str]]) -> list[str]:
-        """CUDA lines that declare ``tile_row``, ``tile_column``, ``first_step`` and ``steps`` of
-        this block and run ``body``."""
+        """Print ``body`` behind declarations of this block's tile and part of the depth.
+
+        They are ``tile_row``, ``tile_column``, ``first_step`` and ``steps``.
+        """
 
         def lines(tile: tuple[Any, ...]) -> list[str]:
             row, column = tile
@@ -119,7 +122,7 @@ class TileGrid:
 def tile_grid(
     product: Tiled, block_rows: int, block_columns: int, depth: int, values: Mapping[str, Any]
 ) -> TileGrid:
-    """The grid of tiles of this size, with the decisions of :func:`grid_decisions`."""
+    """Return the grid of tiles of this size, with the decisions of :func:`grid_decisions`."""
     return TileGrid(
         int(row_tiles(product, block_rows)),
         int(ceil_div(product.columns, block_columns)),
@@ -132,7 +135,7 @@ def tile_grid(
 
 
 def grid_decisions() -> tuple[Decision, ...]:
-    """Order of the tiles, and how many blocks share one."""
+    """Return the decisions on the order of tiles, and on how many blocks share one."""
     return (
         Decision("splits", SPLITS),
         Decision("raster", RASTERS),
@@ -141,7 +144,7 @@ def grid_decisions() -> tuple[Decision, ...]:
 
 
 Tiles = Callable[[Any], tuple[Any, Any]]
-"""Tiles along rows and along columns, from columns of decisions."""
+"""A function from columns of decisions to tiles along rows and along columns."""
 
 
 def grid_rules(
@@ -150,10 +153,10 @@ def grid_rules(
     block: Callable[[Any], tuple[Any, Any]],
     multiprocessors: int,
 ) -> tuple[Rule, ...]:
-    """What rules out decisions about the grid.
+    """Return rules on the grid.
 
-    ``block`` gives the rows and columns of a tile from the columns of the decisions ``reads``;
-    the depth of a step is the decision ``depth``.
+    ``block`` gives the rows and columns of a tile from the columns of the decisions ``reads``; the
+    depth of a step is the decision ``depth``.
     """
 
     def tiles(c: Any) -> tuple[Any, Any]:
@@ -172,8 +175,10 @@ def grid_rules(
 
 
 def parts_needed(product: Tiled) -> int:
-    """How many parts a long sum needs at least, so that accumulators of float32 have few terms.
-    Those of tensor cores, and of wider types, are as right as what they multiply."""
+    """Return how many parts a long sum needs, so that accumulators of float32 add few terms.
+
+    Accumulators of tensor cores, and of wider types, are as accurate as what they multiply.
+    """
     dtypes = {product.left.dtype, product.right.dtype}
     if product.terms <= IN_ONE_OF_PRODUCTS or "float32" not in dtypes:
         return 1
@@ -193,7 +198,7 @@ def _long_parts(terms: int, needed: int) -> Rule:
 
 
 def why_too_long(product: Tiled) -> str | None:
-    """Why sums are too long, in words; None if they are not."""
+    """Return why sums are too long, in words; None if they are not."""
     most = SPLITS[-1] * IN_ONE_OF_PRODUCTS
     if parts_needed(product) == 1 or product.terms <= most:
         return None
@@ -262,8 +267,10 @@ def _order_rules(reads: Sequence[str], tiles: Tiles) -> tuple[Rule, ...]:
 def launch_rules(
     product: Tiled, reads: Sequence[str], tiles: Callable[[Any], Any]
 ) -> tuple[Rule, ...]:
-    """How many ``tiles`` all products may have, which follow from the decisions ``reads``, where x
-    numbers them."""
+    """Return rules on how many ``tiles`` all products may have, where x numbers them.
+
+    ``tiles`` computes them from the decisions ``reads``.
+    """
     if not x_numbers(product.batches):
         return ()
     most = MOST_BLOCKS // 2  # bands of tiles stick out by less than as many again
@@ -278,7 +285,7 @@ def launch_rules(
 
 
 def exchange_rule(usual: str = "store") -> Rule:
-    """How sums are exchanged is no question where no tile is shared; ``usual`` stands there."""
+    """Return the rule by which ``merge`` is ``usual`` where no tile is shared."""
     return Rule(
         "needless_exchange",
         ("splits", "merge"),
@@ -288,6 +295,6 @@ def exchange_rule(usual: str = "store") -> Rule:
 
 
 def _bands(tiles: int, group: int) -> tuple[int, int]:
-    """How many bands, and their width made as equal as can be."""
+    """Return the number of bands and their width, which is as equal as can be."""
     bands = int(ceil_div(tiles, group))
     return bands, int(ceil_div(tiles, bands))

@@ -1,8 +1,8 @@
-"""Work and memory traffic of a tiled contraction on a GPU, for whole populations at once.
+"""Work and memory traffic of a tiled product on a GPU, for whole populations at once.
 
 A block loads a step of depth of its rows and columns into shared memory, threads read it into
-registers from there, and blocks that run at the same time find each other's loads in L2. Names
-and units are those of ``spaces.quantities``; near memory is shared memory, middle memory is L2.
+registers from there, and blocks that run at the same time share loads in L2. Names and units are
+those of ``spaces.quantities``; near memory is shared memory, middle memory is L2.
 """
 
 from __future__ import annotations
@@ -21,21 +21,25 @@ from tilewright.spaces.quantities import filled
 from tilewright.spaces.template import Columns
 
 SENT = 5.0
-"""Bytes of L2 that take as long as one that a block sends to another, in its cluster or beyond:
-calibrated on 213 schedules of convolutions and products on an H200."""
+"""Cost of a byte that a block sends to another one, in bytes of L2 traffic.
+
+Calibrated on 213 schedules of convolutions and products on an H200.
+"""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of many schedules, one array entry each.
+    """The blocks of many schedules, one array entry each.
 
-    Extents of a tile in elements; ``threads`` and ``shared_bytes`` of a block, ``registers`` of
-    a thread. Of one step of depth of one block: ``step_instructions`` issue slots of its warps
-    together, ``step_loads`` those that load from shared memory, ``step_multiplies`` those that
-    multiply, ``step_register_bytes`` bytes that these loads bring into registers.
+    Extents of a tile are in elements; ``threads`` and ``shared_bytes`` are those of a block,
+    ``registers`` of a thread. For one step of depth of one block: ``step_instructions`` are issue
+    slots of its warps together, ``step_loads`` those that load from shared memory,
+    ``step_multiplies`` those that multiply, ``step_register_bytes`` bytes that these loads bring
+    into registers.
+
     ``chains`` are independent accumulations of a warp, ``vector_fraction`` the share of 16 bytes
-    that global loads move at a time, ``ahead`` the steps that are on their way at a time,
-    ``most_resident`` blocks a multiprocessor is given.
+    that global loads move at a time, ``ahead`` the steps in flight at a time, ``most_resident`` the
+    most blocks that a multiprocessor is given.
     """
 
     rows: Any
@@ -57,8 +61,11 @@ class Blocks:
 def grid_quantities(
     product: Tiled, target: CudaTarget, blocks: Blocks, columns: Columns
 ) -> dict[str, np.ndarray]:
-    """Every quantity of ``spaces.quantities``, one float64 array each; ``columns`` holds the
-    decisions of :func:`spaces.cuda.blocks.tile_grid.grid_decisions` and ``merge``."""
+    """Return every quantity of ``spaces.quantities``, one float64 array each.
+
+    ``columns`` has the decisions of :func:`spaces.cuda.blocks.tile_grid.grid_decisions` and
+    ``merge``.
+    """
     splits = columns["splits"].astype(np.int64)
     # blocks of a cluster send each other their sums without a trip to L2
     through_memory = (splits > 1) & (columns["merge"] != "cluster")
@@ -109,9 +116,11 @@ def grid_quantities(
 def _from_memory(
     product: Tiled, target: CudaTarget, blocks: Blocks, columns: Columns, slots: Any
 ) -> dict[str, Any]:
-    """Bytes between memory and L2: the blocks of one wave form a band of ``group`` tiles, and
-    what they load is shared among them, or stays in L2 for good if everything fits; of a batch,
-    everything that the products at work have."""
+    """Return the bytes between memory and L2, and what follows from them.
+
+    The blocks of one wave form a band of ``group`` tiles, and share what they load; or everything
+    stays in L2, if all products of a batch that are at work fit there.
+    """
     element = product.left.element.bytes
     rows = drawn_row_tiles(product, blocks.rows)
     wide = ceil_div(product.columns, blocks.columns)

@@ -1,4 +1,4 @@
-"""Task mappings as CUDA lines whose loops the compiler unrolls: what registers are indexed by."""
+"""Task mappings as CUDA lines with unrolled loops, as indices of registers must be constants."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ def unrolled(
     extents: Sequence[int | str | None] | None = None,
     integer: str = "int",
 ) -> list[str]:
-    """Lines of ``body`` for each task of ``worker``, whose indices are of C type ``integer``;
-    loops of up to 32 turns are unrolled."""
+    """Print ``body`` for each task of ``worker``; loops of up to 32 turns are unrolled.
+
+    Indices are of C type ``integer``.
+    """
     return mapping.emit(
         worker, body, "cuda", extents=extents, prefix=prefix, unroll=TURNS, integer=integer
     )

@@ -1,1 +1,1 @@
-"""Chains over the columns of a product by matrix instructions: attention, and what is like it."""
+"""The template of attention-like chains by mma.sync: two products, reductions between them."""

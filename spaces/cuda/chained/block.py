@@ -1,5 +1,4 @@
-"""What is decided and known of a block of a chained kernel: its extents, its names in C, and what
-writes its chain."""
+"""The plan of one block of a chained kernel: extents, names in C, and the code of its chain."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ WIDE = 8
 
 @dataclass(frozen=True)
 class Block(SplitKeys):
-    """A block of a kernel under the decisions ``values``, whose ``sizes`` these are."""
+    """A block of a kernel under the decisions ``values``, with these ``sizes``."""
 
     sizes: ChainedSizes
     values: Mapping[str, Value]
@@ -41,12 +40,12 @@ class Block(SplitKeys):
 
     @property
     def has_byte_weights(self) -> bool:
-        """Whether that is float8."""
+        """True if weights are multiplied in float8."""
         return self.weight_kind in FLOAT8
 
     @property
     def chained(self) -> Chained:
-        """The program, its scores bare."""
+        """The program, with bare scores."""
         return self.sizes.chained.unscaled
 
     threads = Size()
@@ -54,7 +53,7 @@ class Block(SplitKeys):
     stage_bytes = Size()
     receiving_teams = Size()
     teams = Number("warp_splits")
-    """Groups of warps that have all rows of the block, and each its own keys."""
+    """Groups of warps that each have all rows of the block, and keys of their own."""
 
     @property
     def team_threads(self) -> int:
@@ -72,22 +71,22 @@ class Block(SplitKeys):
 
     @property
     def columns(self) -> int:
-        """Columns of a block's sums."""
+        """Columns of a block's sums; 0 if there are no sums."""
         return self.number("columns") if self.chained.weighings else 0
 
     @property
     def holds_rows(self) -> bool:
-        """Whether rows of the left operand stay in registers."""
+        """True if rows of the left operand stay in registers."""
         return self.values["query_storage"] == "registers"
 
     @cached_property
     def batch(self) -> Access:
-        """What is known of a block's product."""
+        """Names of the axes that are known for a block's product."""
         return Access(self.chained, {p.name: f"b{i}" for i, p in enumerate(self.chained.batch)})
 
     @cached_property
     def row(self) -> Access:
-        """What is known of row ``r`` of a lane."""
+        """Names of the axes that are known for row ``r`` of a lane."""
         rows = enumerate(self.chained.rows)
         return self.batch.knowing({part.name: f"p{i}[r]" for i, part in rows})
 
@@ -98,7 +97,7 @@ class Block(SplitKeys):
 
     @cached_property
     def chain(self) -> FragmentChain:
-        """Writes the chain of slice ``f`` of a warp, whose scores are ``s[f]``."""
+        """The code of the chain of slice ``f`` of a warp, whose scores are ``s[f]``."""
         return FragmentChain(
             self.chained,
             self.keys // 2,
@@ -112,17 +111,17 @@ class Block(SplitKeys):
 
     @cached_property
     def spans(self) -> Spans:
-        """Which keys rows see."""
+        """The ranges of keys that rows see."""
         return Spans(self.batch)
 
     @property
     def ring_bytes(self) -> int:
-        """Shared memory of all tiles that are on their way to a team."""
+        """Bytes of shared memory of all stages of a team."""
         return self.number("stages") * self.stage_bytes
 
     @property
     def rings_bytes(self) -> int:
-        """That of all teams."""
+        """Bytes of shared memory of all stages of all teams."""
         return self.teams * self.ring_bytes
 
     @property
@@ -131,31 +130,33 @@ class Block(SplitKeys):
         return self.columns // WIDE
 
     def declare_sums(self, pairs: int, array: str = "sums") -> list[str]:
-        """Sums of nothing, of so many accumulators of each slice."""
+        """Print the declaration of zero sums in ``pairs`` accumulators of each slice."""
         sums = (f"{array}{i}" for i in range(len(self.chained.weighings)))
         return [f"float {name}[{self.slices}][{pairs}][4] = {{}};" for name in sums]
 
     @property
     def sharers(self) -> int:
-        """Teams that merge what they have in shared memory."""
+        """Teams that merge their parts in shared memory."""
         return self.teams * (self.split if self.is_cluster else 1)
 
     @property
     def key_part(self) -> str:
-        """C text of the number of a team's part of the keys, of all blocks'."""
+        """C text of the number of a team's part of the keys, among all blocks'."""
         if self.teams == 1:
             return "part"
         return "team" if self.split == 1 else f"(part * {self.teams} + team)"
 
     @property
     def sharer(self) -> str:
-        """C text of a team's number among those."""
+        """C text of a team's number among the sharers."""
         return "sharer" if self.is_cluster else "team"
 
     @cached_property
     def merging(self) -> PartMerging:
-        """Merges the parts of blocks that share keys, by global memory. Each team has its share of
-        the sums."""
+        """The merge, through global memory, of the parts of blocks that share keys.
+
+        Each team has its share of the sums.
+        """
         merging = self._merging(self.sum_name, self.own_pairs, f"{self.sharer} * {self.own_pairs}")
         crew = replace(merging.crew, thread=self.thread)
         states = "team == 0" if self.teams > 1 else ""
@@ -164,31 +165,33 @@ class Block(SplitKeys):
 
     @cached_property
     def later_merging(self) -> PartMerging:
-        """That of a block of the second kernel, which has the accumulators ``group`` of all slices
-        alone."""
+        """The merge of a block of the second kernel: only the accumulators ``group`` of all
+        slices."""
         return self._merging("sums", min(1, self.pairs), "group")
 
     @cached_property
     def team_parts(self) -> PartMerging:
-        """Leaves what teams have of their keys in shared memory."""
+        """The parts that teams leave in shared memory, each of its own keys."""
         crew = Crew(part="team", thread=self.thread)
         own = self._merging("sums", self.pairs, "0")
         return replace(own, split=self.sharers, tiles=1, crew=crew, room=SHARED)
 
     @cached_property
     def team_merging(self) -> PartMerging:
-        """Merges those, a share of the sums in each team."""
+        """The merge of those parts; each team merges a share of the sums."""
         own, parts = self.merging, self.team_parts
         return replace(parts, sums=own.sums, count=own.count, left=own.left, place=own.place)
 
     @property
     def sent_bytes(self) -> int:
-        """Shared memory of what the teams of a cluster send those of a block; their barriers lie
-        behind it."""
+        """Bytes of shared memory for what the teams of a cluster send those of a block.
+
+        Their barriers lie behind it.
+        """
         return self.receiving_teams * int(self.sizes.sent_bytes(self.values))
 
     def sent_parts(self, inside: str) -> SentParts:
-        """What the teams of a cluster send each other, of rows ``r`` that are ``inside``."""
+        """Return the exchange between the teams of a cluster, of rows ``r`` that are ``inside``."""
         room, size = "shared", int(self.sizes.sent_bytes(self.values))
         crew = Crew(
             thread=self.thread, room=f"({room} + team * {size})" if self.teams > 1 else room
@@ -220,7 +223,7 @@ class Block(SplitKeys):
 
     @property
     def sum_name(self) -> str:
-        """The arrays of sums that are stored."""
+        """The prefix of the arrays of sums that are stored."""
         return "sums" if self.sharers == 1 else "own"
 
     @property
@@ -229,7 +232,7 @@ class Block(SplitKeys):
         return own_pairs(self.pairs, self.sharers)
 
     def _merging(self, name: str, pairs: int, first: str) -> PartMerging:
-        """Of ``pairs`` accumulators of each slice, from the ``first`` on."""
+        """Return the merge of ``pairs`` accumulators of each slice, from the ``first`` on."""
         every = self.pairs
         kind = PartMerging if self.chained.weighings else StateMerging
         merging = kind(

@@ -1,10 +1,10 @@
 """The CUDA C++ of a chained kernel by ``mma.sync``: scores, chain and sums of a block of rows.
 
-A block has the rows of one product that its warps share, slices of sixteen for each warp. Tiles of
-keys come to a ring in shared memory, some steps ahead. For each one, a warp multiplies scores into
-registers, turns them to weights there, corrects its sums, and multiplies the weights into them:
-what the first product leaves on a lane is what the second one takes from it. Tiles outside of all
-rows' keys are not visited; those within test nothing. As task mappings:
+A block has rows of one product (queries of one head) that its warps share, slices of sixteen for
+each warp. Tiles of keys come to a ring in shared memory, some steps ahead. For each one, a warp
+multiplies scores into registers, turns them to weights there, corrects its sums, and multiplies the
+weights into them: the accumulators of the first product are the operand of the second one, lane by
+lane. Tiles outside of all rows' keys are not visited; those within test nothing. As task mappings:
 
     spatial(products, row tiles, slices of the width) * repeat(tiles of keys)
         * spatial(warps) * repeat(slices) * (the fragments of a warp)
@@ -34,18 +34,18 @@ from tilewright.spaces.language.magnitude import magnitudes
 
 @dataclass(frozen=True)
 class ChainedCode:
-    """The kernel called ``entry`` of a block."""
+    """The kernel named ``entry`` whose blocks follow ``block``."""
 
     block: Block
     entry: str
 
     @cached_property
     def operands(self) -> Operands:
-        """What comes to its shared memory."""
+        """The operands in shared memory."""
         return Operands(self.block)
 
     def kernel(self, arguments: tuple[Argument, ...], functions: frozenset[str]) -> Kernel:
-        """The kernel as a whole, of a program that calls ``functions``."""
+        """Return the kernel with all its launches, for a program that calls ``functions``."""
         launch = Launch(
             (int(self.block.sizes.blocks(self.block.values)), 1, 1),
             (self.block.threads, 1, 1),
@@ -78,7 +78,7 @@ class ChainedCode:
 
     @property
     def source(self) -> str:
-        """The entry, and the kernel that merges if there is one."""
+        """The CUDA C++ of the entry, and of the kernel that merges if there is one."""
         bounds = f"{self.block.threads}, {self.block.number('blocks_per_sm')}"
         functions = self._function(self.entry, bounds, [*self._threads(), *self._body()])
         if self.block.merges_later:
@@ -98,14 +98,15 @@ class ChainedCode:
     def _function(
         self, name: str, bounds: str, body: Sequence[str], early: bool = False
     ) -> list[str]:
-        """Others write the workspace while an ``early`` one runs."""
+        """Return a kernel function; other kernels write the workspace while an ``early`` one
+        runs."""
         parameters = self.block.batch.parameters()
         alone = "" if early else "__restrict__ "
         parameters += f", u8 *{alone}workspace" if self.block.merging.split > 1 else ""
         return function(name, bounds, parameters, ["const int lane = threadIdx.x % 32;", *body])
 
     def _threads(self) -> list[str]:
-        """Which warp of which team a thread is of."""
+        """Print the declarations of a thread's warp and, if there are several, its team."""
         block = self.block
         if block.teams == 1:
             return ["const int warp = threadIdx.x / 32;"]
@@ -135,7 +136,7 @@ class ChainedCode:
         ]
 
     def _number(self) -> list[str]:
-        """Which tile of rows a block has, and which part of the keys."""
+        """Print the declarations of a block's tile of rows, and of its part of the keys."""
         if self.block.split == 1:
             return ["const int tile_number = (int)blockIdx.x;"]
         sharer = f"team * {self.block.split} + part" if self.block.teams > 1 else "part"
@@ -153,7 +154,7 @@ class ChainedCode:
         ]
 
     def loop(self) -> list[str]:
-        """All tiles of keys, some steps behind their copies."""
+        """Print the loop over all tiles of keys, some steps behind their copies."""
         stages, size = self.block.number("stages"), self.block.stage_bytes
         ahead, ring = stages - 1, self.ring
         return [
@@ -193,7 +194,7 @@ class ChainedCode:
 
     @property
     def meeting(self) -> str:
-        """Where a team's threads meet before a tile."""
+        """The C call at which a team's threads meet before a tile."""
         if self.block.teams == 1:
             return "tw::sync_block();"
         if self.block.team_threads == WARP:
@@ -201,13 +202,13 @@ class ChainedCode:
         return f"tw::sync_named(1 + team, {self.block.team_threads});"
 
     def rows_are_there(self, ahead: int) -> list[str]:
-        """Rows in shared memory come by all teams' threads."""
+        """Print how all threads wait for rows in shared memory, which all teams copied."""
         if self.block.teams == 1 or self.block.values["query_storage"] != "shared":
             return []
         return [f"tw::cp_async_wait<{ahead}>();", "tw::sync_block();"]
 
     def own_part(self) -> list[str]:
-        """An equal share of the tiles, if keys are split over blocks or teams."""
+        """Print an equal share of the tiles, if keys are split over blocks or teams."""
         keys, split, teams = self.block.keys, self.block.split, self.block.teams
         ring = f"const u32 ring = shared + team * {self.block.ring_bytes};"
         parts, part = split * teams, self.block.key_part

@@ -1,7 +1,7 @@
-"""Which columns a lane has of the sums of a slice.
+"""The columns that a lane has of the sums of a slice.
 
 Two accumulators of eight columns lie side by side. Fragments of 16 bits give a lane two neighbours
-of each; those of bytes, two columns of which come in one register
+of each; those of bytes, which have two columns in one register
 (:mod:`spaces.cuda.mma.byte_fragments`), give it four neighbours of both.
 """
 
@@ -15,8 +15,10 @@ from tilewright.spaces.derivation.rounding.reductions import RAISED
 
 @dataclass(frozen=True)
 class Columns:
-    """Those of the accumulators from ``first * each`` on, of which ``first`` is C text; of all, if
-    it is empty."""
+    """A lane's columns of the accumulators from ``first * each`` on.
+
+    ``first`` is C text; if it is empty, all accumulators are meant.
+    """
 
     block: Block
     first: str = ""
@@ -32,16 +34,21 @@ class Columns:
 
     @property
     def of_pair(self) -> str:
-        """C text of the first of the two columns that the lane has of accumulator ``j``; the
-        variable ``column0`` is :attr:`origin`."""
+        """C text of the first of the two columns that the lane has of accumulator ``j``.
+
+        It reads the variable ``column0``, which is :attr:`origin`.
+        """
         if not self.block.has_byte_weights:
             return f"column0 + j * {WIDE}"
         place = f"({self.first} * {self.each} + j)" if self.first else "j"
         return f"column0 + {place} / 2 * 16 + {place} % 2 * 2"
 
     def settle(self) -> list[str]:
-        """Lines that bring sums of raised weights to their size, and their columns in order: of
-        bytes, the first accumulator has a lane's even columns, the second one the odd ones."""
+        """Print how sums of raised weights are scaled back, and their columns put in order.
+
+        From byte fragments, the first accumulator has a lane's even columns and the second one the
+        odd ones.
+        """
         block = self.block
         if not block.has_byte_weights:
             return []

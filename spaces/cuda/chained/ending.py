@@ -1,5 +1,7 @@
-"""The end of a chained kernel: lanes and parts are merged, and outputs stored; for keys that are
-split, perhaps by a second kernel."""
+"""The end of a chained kernel: lanes and parts are merged, and outputs stored.
+
+If keys are split, a second kernel may do that.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,13 @@ from tilewright.spaces.cuda.chains.splits.sending import ALL_READY, READY
 
 @dataclass(frozen=True)
 class Ending:
-    """Of a block, once its last tile has passed."""
+    """The code of a block once its last tile of keys has passed."""
 
     block: Block
 
     def lines(self) -> list[str]:
-        """Join what lanes have; leave that as a part, or store the outputs of each row."""
+        """Print how lanes are joined; then a part is left, or the outputs of each row are
+        stored."""
         block, merging = self.block, self.block.merging
         columns, first = Columns(block), "block_column == 0"
         if block.sharers > 1:
@@ -48,7 +51,7 @@ class Ending:
 
     @property
     def _stored(self) -> str:
-        """Whether a team has sums of row ``r`` to store, or some of it where there are none."""
+        """The C condition that a team has something of row ``r`` to store."""
         block = self.block
         if block.is_cluster and not block.pairs:
             return f"{block.sharer} == 0 && {self._own}"
@@ -57,7 +60,7 @@ class Ending:
         return f"{block.sharer} * {block.own_pairs} < {block.pairs} && {self._own}"
 
     def _join_teams(self) -> list[str]:
-        """Merge what teams have, by shared memory that no tile needs any more."""
+        """Print how teams merge their parts, in shared memory that no tile needs any more."""
         block = self.block
         body = [
             *block.team_parts.put(self._own),
@@ -68,7 +71,8 @@ class Ending:
         return [*sums, "tw::sync_block();", "{", *indented(body), "}"]
 
     def _ready(self) -> list[str]:
-        """Make the barriers of what others send, where no tile needs shared memory any more."""
+        """Print how the barriers of a cluster's parts are initialised, in shared memory that is
+        free."""
         block = self.block
         barrier = f"shared + {block.sent_bytes} + 8 * i"
         return [
@@ -82,7 +86,7 @@ class Ending:
         ]
 
     def _join_cluster(self) -> list[str]:
-        """Merge what the teams of all blocks of a cluster have."""
+        """Print how the parts of the teams of all blocks of a cluster are merged."""
         block = self.block
         body = [*ALL_READY, *block.sent_parts(self._own).lines()]
         sums = block.declare_sums(block.own_pairs, block.sum_name)
@@ -94,7 +98,7 @@ class Ending:
         return max(1, self.block.pairs)
 
     def merging_lines(self) -> list[str]:
-        """The second kernel's: of a tile, the accumulators that have one number in all slices."""
+        """Print the second kernel: a block has the accumulators of one number in all slices."""
         block, rows = self.block, BlockRows(self.block)
         columns = Columns(block, "group")
         stored = self._store(min(1, block.pairs), "sums", self._own, columns)
@@ -113,7 +117,7 @@ class Ending:
 
     @property
     def _own(self) -> str:
-        """Whether row ``r`` of a lane is one of the product."""
+        """The C condition that row ``r`` of a lane is one of the product's."""
         return f"warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4 < {self.block.chained.row_count}"
 
     def _columns(self, columns: Columns, condition: str) -> list[str]:
@@ -133,7 +137,8 @@ class Ending:
         return ["#pragma unroll", head, *indented(body), "}"]
 
     def _recomputed(self) -> list[str]:
-        """Sums of row ``r`` that hidden keys of the tiles that a team had have spoilt."""
+        """Print how sums of row ``r`` are recomputed that hidden keys of visited tiles have
+        spoilt."""
         block, columns = self.block, Columns(self.block)
         sums = [f"sums{n}[r / 2][j][r % 2 * 2 + e]" for n in range(len(block.chained.weighings))]
         place = (block.pairs, columns.of_pair, "begin_key", "(int)last_key")
@@ -147,7 +152,7 @@ class Ending:
         ]
 
     def _catch_up(self) -> list[str]:
-        """Bring the sums of row ``r`` from the base of its totals to its results."""
+        """Print how sums of row ``r`` are rescaled from their base to the final results."""
         lines = []
         for n, last in enumerate(self.block.chain.last_factors):
             if last:

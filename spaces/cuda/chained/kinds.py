@@ -1,13 +1,13 @@
-"""The dtypes in which a chained kernel multiplies: scores, and weights by what matrices have.
+"""The dtypes in which a chained kernel multiplies: those of scores, and of weights by matrices.
 
 Products of 16-bit arrays are multiplied in their dtype. Where all arrays are float8, a product of
 two of them is one of float8, and so may be one of weights that are at most one: these are rounded
 to the dtype of the matrices, raised into its range
-(:data:`~spaces.derivation.rounding.reductions.RAISED`). Two dtypes of float8, values that are
-computed and weights without a bound are multiplied in bfloat16, which holds them.
+(:data:`~spaces.derivation.rounding.reductions.RAISED`). Two different dtypes of float8, values that
+are computed, and weights without a bound are multiplied in bfloat16, which holds them.
 
-What a program means in float32 is not rounded: an array of more bits, or what is computed and
-multiplied with no array of as few.
+Factors that a program means in float32 are not rounded: an array of more bits, or a computed factor
+of a product without an array of as few bits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Kinds:
 
 
 def kinds_of(chained: Chained) -> Kinds | None:
-    """The dtypes; None if there are none, or several of 16 bits."""
+    """Return the dtypes; None if there are none, or several of 16 bits."""
     factors = [chained.left, chained.right, *(w.matrix for w in chained.weighings)]
     names = {read.name for factor in factors for read in factor.reads}
     operand = chained.program.operand
@@ -52,8 +52,10 @@ def kinds_of(chained: Chained) -> Kinds | None:
 
 
 def rounded_too_far(chained: Chained, kinds: Kinds) -> tuple[Expression, str] | None:
-    """A factor that verification does not allow to be rounded as kernels round it, and the dtype
-    that they round it to; None if there is none."""
+    """Return a factor that must not be rounded as kernels would, and the dtype they round it to.
+
+    Verification does not allow it. None if there is no such factor.
+    """
     products = [(chained.score.name, (chained.left, chained.right), kinds.scores)]
     products += [
         (w.reduction.name, (w.matrix, w.weight), kinds.weights[-1]) for w in chained.weighings
@@ -69,20 +71,23 @@ def rounded_too_far(chained: Chained, kinds: Kinds) -> tuple[Expression, str] | 
 
 
 def _is_exact(factor: Expression, array: str | None, kind: str) -> bool:
-    """Whether ``kind`` holds a factor, which is an array of the dtype ``array`` or computed."""
+    """Return true if ``kind`` holds a factor, an array of the dtype ``array`` or a computed one."""
     if array:
         return array == kind or dtype(array).bytes == 1
     return isinstance(factor, Call) and factor.function == kind
 
 
 def _dtype(chained: Chained, factor: Expression) -> str | None:
-    """That of an array; None of what is computed."""
+    """Return the dtype of an array; None of a computed factor."""
     given = chained.program.operand.get(factor.name) if isinstance(factor, Read) else None
     return given.dtype if given else None
 
 
 def _is_bounded(chained: Chained, weight: Expression) -> bool:
-    """Whether it is at most one: the exponential of a number less the maximum of all of them."""
+    """Return true if a weight is at most one.
+
+    It is then the exponential of a number less the maximum of all such numbers.
+    """
     if not (isinstance(weight, Call) and weight.function in EXPONENTIALS):
         return False
     (power,) = weight.arguments

@@ -21,25 +21,25 @@ from tilewright.spaces.language.tree import Expression
 
 @dataclass(frozen=True)
 class Multiplying:
-    """What a warp does with a tile of keys that is in shared memory."""
+    """The work of a warp on a tile of keys in shared memory."""
 
     block: Block
     operands: Operands
 
     def lines(self) -> list[str]:
-        """One tile of keys: scores, chain, sums."""
+        """Print the work on one tile of keys: scores, chain, sums."""
         return [self.no_scores(), *self.scores(), *self.weighed()]
 
     def no_scores(self) -> str:
-        """Scores of no term."""
+        """Return the declaration of scores of zero."""
         return f"float s[{self.block.slices}][{self.block.keys // WIDE}][4] = {{}};"
 
     def weighed(self) -> list[str]:
-        """The chain and the sums, from the scores."""
+        """Print the chain and the sums, from the scores on."""
         return ["const int first = tile + lane % 4 * 2;", *self._weighed()]
 
     def _weighed(self) -> list[str]:
-        """Both, once for all tiles if it hides keys, else for whole ones too."""
+        """Print both once if the chain hides keys by itself, else for whole tiles apart."""
         chain = self.block.chain
         within = self.block.spans.within(self.block.keys)
         if chain.hidden is not None:
@@ -51,7 +51,7 @@ class Multiplying:
         return [f"if ({' && '.join(within)}) {{", *unmasked, "} else", *masked]
 
     def scores(self) -> list[str]:
-        """Add the terms of the tile in shared memory to the scores."""
+        """Print how the terms of the tile in shared memory are added to the scores."""
         tile = self.operands.right("tile")
         right = self.operands.fragments("b", tile, keys_are_columns=True)
 
@@ -68,7 +68,7 @@ class Multiplying:
         return unrolled(repeat(self.operands.steps), 0, step, "k")
 
     def _multiply(self, sums: str, left: str, right: str, kind: str) -> Body:
-        """The lines of one product of fragments of a dtype."""
+        """Return the body of a loop over the products of fragments of dtype ``kind``."""
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices
@@ -78,7 +78,7 @@ class Multiplying:
         return body
 
     def _weigh(self, chain: Written) -> list[str]:
-        """Scores to weights by the lines of ``chain``, and weights into the sums."""
+        """Print how the lines of ``chain`` turn scores to weights, and these are multiplied."""
         packed = self._packed()
         slices = [
             *packed.declared,
@@ -93,7 +93,7 @@ class Multiplying:
         return slices
 
     def _correct(self, chain: Written) -> list[str]:
-        """Sums of states that moved."""
+        """Print how sums are rescaled if the results they depend on moved."""
         factors = enumerate(chain.factors)
         scaled = [f"sums{n}[f][j][e] *= {name}[e / 2];" for n, name in factors if name]
         if not scaled:
@@ -107,7 +107,7 @@ class Multiplying:
         return [f"if ({chain.moved}) {{", *indented(lines), "}"] if chain.moved else lines
 
     def _packed(self) -> _Packed:
-        """Weights as the left operand of the second products."""
+        """Return the weights as the left operand of the second products."""
         weights = self.block.chain.weights
         places = [weights[weighing.weight]("e") for weighing in self.block.chained.weighings]
         arrays = {place: f"weights{i}" for i, place in enumerate(dict.fromkeys(places))}
@@ -133,7 +133,7 @@ class Multiplying:
         return self.block.keys // (FRAGMENT * (1 + self.block.has_byte_weights))
 
     def _register(self, place: Callable[[str], str]) -> str:
-        """Weights of register ``i`` of fragment ``k``."""
+        """Return C text of the weights in register ``i`` of fragment ``k``."""
         kind = C_TYPES[self.block.weight_kind]
         if not self.block.has_byte_weights:
             low, high = place("(k * 8 + i * 2)"), place("(k * 8 + i * 2 + 1)")
@@ -142,7 +142,7 @@ class Multiplying:
         return f"tw::pack4<{kind}>({', '.join(f'{each} * {RAISED!r}f' for each in places)})"
 
     def _sum(self, n: int, matrix: Expression, weights: str, place: str) -> list[str]:
-        """Weights times what a matrix has for the keys."""
+        """Print the product of weights and a matrix's tile."""
         tile = self.operands.matrix(matrix, "tile")
         right = self.operands.fragments("v", tile, keys_are_columns=False)
 

@@ -20,8 +20,11 @@ from tilewright.spaces.language.tree import Expression
 
 @dataclass(frozen=True)
 class Operands:
-    """Of a block: its rows of the left operand, tiles of keys of the right one, and what matrices
-    have for the same keys. A tile of keys begins with the key that C text says."""
+    """The operands of a block: rows of the left one, tiles of keys of the right one and of
+    matrices.
+
+    The first key of a tile is given as C text.
+    """
 
     block: Block
 
@@ -31,7 +34,7 @@ class Operands:
         return self.block.sizes.kinds.scores
 
     def _tile(self, value: Expression, slow: Side, fast: Side, kind: str) -> SharedTile:
-        """One of elements of a dtype that a team moves."""
+        """Return a tile of elements of dtype ``kind`` that a team copies."""
         block = self.block
         return SharedTile(block.batch, value, slow, fast, kind, block.team_threads, block.thread)
 
@@ -44,12 +47,12 @@ class Operands:
 
     @property
     def depth(self) -> Side:
-        """What a tile has of the terms of a score: all."""
+        """The side of a tile along the terms of a score: all of them."""
         return self._side(self.block.chained.depth, self.block.sizes.depth)
 
     @property
     def rows(self) -> Side:
-        """The block's rows."""
+        """The side of a tile along the block's rows."""
         return Side(self.block.chained.rows, self.block.rows, "first_row", ends=False)
 
     @property
@@ -64,7 +67,7 @@ class Operands:
         return replace(tile, threads=self.block.threads, thread=THREAD)
 
     def right(self, tile: str) -> SharedTile:
-        """A tile of keys of the right operand."""
+        """Return a tile of keys of the right operand."""
         return self._along(
             self.block.chained.right, self._keys_side(tile), self.depth, self.score_kind
         )
@@ -72,7 +75,7 @@ class Operands:
     def matrix(
         self, matrix: Expression, tile: str, within: tuple[str, str] | None = None
     ) -> SharedTile:
-        """What a matrix has for a tile of keys."""
+        """Return a matrix's tile for a tile of keys."""
         width = self._side(self.block.chained.width, self.block.columns, "block_column")
         found = self._along(matrix, self._keys_side(tile), width, self.block.weight_kind)
         if found.slow.parts == (self.block.chained.key,):
@@ -80,7 +83,8 @@ class Operands:
         return replace(found, fast=replace(found.fast, within=within))
 
     def _along(self, value: Expression, keys: Side, other: Side, kind: str) -> SharedTile:
-        """Keys slow, or fast where the array lies along them and ``ldmatrix`` transposes it."""
+        """Return a tile with keys slow; or fast where the array has it so and ldmatrix can
+        transpose."""
         usual = self._tile(value, keys, other, kind)
         turned = self._tile(value, other, keys, kind)
         can_turn = kind not in FLOAT8 and not usual.vector and turned.vector
@@ -89,7 +93,7 @@ class Operands:
     def fragments(
         self, name: str, tile: SharedTile, keys_are_columns: bool
     ) -> Fragments | ByteFragments:
-        """The right operand of a product of all warps."""
+        """Return the right operand's fragments of a product of all warps."""
         count = (self.block.keys if keys_are_columns else self.block.columns) // FRAGMENT
         warps, thread = self.block.number("warps"), self.block.thread
         if self.block.has_byte_weights and not keys_are_columns:
@@ -101,7 +105,7 @@ class Operands:
 
     @property
     def row_fragments(self) -> Fragments:
-        """Those of the left operand, of each warp its own."""
+        """The fragments of the left operand, of each warp's own rows."""
         warps, thread = (self.block.number("warps"), 1), self.block.thread
         left = self.left
         return Fragments(
@@ -109,7 +113,7 @@ class Operands:
         )
 
     def load_rows(self) -> list[str]:
-        """The block's rows of the left operand, and into registers if they are to stay there."""
+        """Print how the block's rows are copied, and go to registers if they are to stay there."""
         place = "shared" if self.block.holds_rows else f"shared + {self.block.rings_bytes}"
         lines = [*self.left.copy(place), "tw::cp_async_commit();"]
         if not self.block.holds_rows:
@@ -129,16 +133,18 @@ class Operands:
         ]
 
     def load_row_fragments(self, k: Index) -> list[str]:
-        """The fragments ``a`` of a warp's rows in shared memory, for those ``k`` of keys."""
+        """Print how a warp's rows at step ``k`` of the depth go to the fragments ``a``."""
         return self.row_fragments.load(f"shared + {self.block.rings_bytes}", k)
 
     def load_keys(self, tile: str, stage: str) -> list[str]:
-        """Start to move a tile of keys, and of what matrices have for them."""
+        """Print how copies of a tile of keys, and of the matrices' tiles for it, are started."""
         return [*self.right(tile).copy(stage), *self.load_matrices(tile, stage)]
 
     def load_matrices(self, tile: str, stage: str) -> list[str]:
-        """Start to move what matrices have for a tile of keys: zeros for those that no row of the
-        block sees, which may be anything."""
+        """Print how copies of the matrices' tiles for a tile of keys are started.
+
+        Rows of keys that no row of the block sees become zeros, for they may be anything.
+        """
         whole = self._copies(tile, stage)
         if not whole or not self.block.chained.bounds:
             return whole
@@ -147,18 +153,18 @@ class Operands:
         return [f"if ({inside}) {{", *indented(whole), "} else {", *indented(some), "}"]
 
     def _copies(self, tile: str, stage: str, within: tuple[str, str] | None = None) -> list[str]:
-        """Start to move what matrices have for the keys of a tile that are ``within``."""
+        """Print how copies of the matrices' rows for the keys that are ``within`` are started."""
         values = [weighing.matrix for weighing in self.block.chained.weighings]
         pairs = zip(values, self.matrix_places(stage), strict=True)
         copies = (self.matrix(value, tile, within).copy(place) for value, place in pairs)
         return [line for copy in copies for line in copy]
 
     def matrix_places(self, stage: str) -> list[str]:
-        """Where that is of each matrix: behind the keys."""
+        """Return where the tile of each matrix is in a stage: behind the keys."""
         return self._places(stage, self.right("tile").bytes)
 
     def _places(self, stage: str, place: int) -> list[str]:
-        """Matrices one behind the other, the first of them at ``place``."""
+        """Return places of matrices' tiles one behind the other, the first at ``place``."""
         places = []
         for weighing in self.block.chained.weighings:
             places.append(f"{stage} + {place}")

@@ -1,4 +1,4 @@
-"""The rows of a block of a chained kernel: where they are, and what a lane knows of its own."""
+"""The rows of a block of a chained kernel: where they are, and each lane's own."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from tilewright.spaces.derivation.chained.text import key_bounds, split
 
 @dataclass(frozen=True)
 class BlockRows:
-    """Of a block."""
+    """The rows of ``block``."""
 
     block: Block
 
     def place(self, number: str) -> list[str]:
-        """Which product, rows and columns the block ``number`` of a kernel has; of a split, without
-        its part."""
+        """Print the declarations of the product, rows and columns of the block ``number``.
+
+        If keys are split, ``number`` leaves out the part.
+        """
         sizes, values = self.block.sizes, self.block.values
         tiles, slices = int(sizes.row_tiles(values)), int(sizes.slices(values))
         order = str(values["order"])
@@ -40,7 +42,8 @@ class BlockRows:
         ]
 
     def begin(self) -> list[str]:
-        """What a lane knows of each of its rows before the first tile."""
+        """Print the declarations of a lane's rows before the first tile: axes, key bounds,
+        states."""
         count, chained, integer = ROWS * self.block.slices, self.block.chained, self.block.integer
         local = {part.name: f"q{i}" for i, part in enumerate(chained.rows)}
         last = chained.row_count - 1

@@ -1,4 +1,4 @@
-"""What rules out a schedule of a chained kernel, and the sentence that says so."""
+"""Rules of the chained template, and the sentences that say why a schedule is refused."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tilewright.spaces.rules.early import judged_early
 from tilewright.spaces.template import Decision, Rule
 
 MOST_WARPS = 16
-"""Warps of a block's teams."""
+"""The most warps of all teams of a block."""
 
 
 def chained_rules(
     sizes: ChainedSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     least = {decision.name: decision.values[0] for decision in decisions}
     tile = sizes.decided
     steps = [tile[: n + 1] for n in range(len(tile))]
@@ -40,8 +40,11 @@ def chained_rules(
 def why_no_room(
     sizes: ChainedSizes, target: CudaTarget, decisions: Sequence[Decision], warps: int = 1
 ) -> str | None:
-    """Why a block has no room for even the least tiles of so many warps, wherever it has its rows
-    of the left operand; None if it has."""
+    """Return why a block has no room for even the smallest tiles of ``warps`` warps; None if it
+    has.
+
+    All places of its rows of the left operand are tried.
+    """
     first, *others = (
         {d.name: d.values[0] for d in decisions} | {"query_storage": value, "warps": warps}
         for value in decisions[0].values
@@ -99,7 +102,7 @@ def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
 
 
 def _byte_rules(sizes: ChainedSizes) -> list[Rule]:
-    """Where weights may be float8."""
+    """Return rules for weights that may be float8."""
     first, *others = sizes.kinds.weights
     if not others:
         return []

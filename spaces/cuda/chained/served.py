@@ -1,4 +1,4 @@
-"""Which programs have chained kernels on a GPU, and why others have none."""
+"""The programs that have chained kernels on a GPU, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_chained(workload: Workload, target: CudaTarget) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Return why a workload has no chained kernels, in words; None if it has."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices; needs a chain of reductions over its columns"
     if not target.has("mma"):

@@ -1,4 +1,4 @@
-"""What schedules of chained kernels take: tiles, shared memory, registers."""
+"""Extents and resources of chained kernels: tiles, shared memory, registers."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class ChainedSizes(BlockResources):
 
     @cached_property
     def kinds(self) -> Kinds:
-        """In which dtypes products are multiplied."""
+        """The dtypes in which products are multiplied."""
         found = kinds_of(self.chained)
         assert found
         return found
 
     @property
     def score_bytes(self) -> int:
-        """Of a factor of a score."""
+        """Bytes of a factor of a score."""
         return dtype(self.kinds.scores).bytes
 
     def weight_bytes(self, c: Any) -> Any:
-        """Of a weight and of what a matrix has for it."""
+        """Return the bytes of a weight, which are those of a matrix's element."""
         first, *others = self.kinds.weights
         if not others:
             return dtype(first).bytes
@@ -61,45 +61,46 @@ class ChainedSizes(BlockResources):
 
     @property
     def depth(self) -> int:
-        """Terms of a score, filled up to whole fragments."""
+        """Terms of a score, padded to whole fragments."""
         return round_up(self.chained.depth.extent, FRAGMENT_BYTES // self.score_bytes)
 
     @property
     def width(self) -> int:
-        """Columns of a sum, filled up to whole fragments; none if there are no sums."""
+        """Columns of a sum, padded to whole fragments; 0 if there are no sums."""
         return round_up(self.chained.width.extent, FRAGMENT) if self.chained.weighings else 0
 
     def slices(self, c: Any) -> Any:
-        """Parts that the width is cut into, a block for each."""
+        """Return the parts that the width is cut into, a block for each."""
         return ceil_div(self.width, c["columns"]) if self.width else 1 + 0 * c["columns"]
 
     def rows(self, c: Any) -> Any:
-        """Rows of a block."""
+        """Return the rows of a block."""
         return c["warps"] * c["row_fragments"] * FRAGMENT
 
     def row_tiles(self, c: Any) -> Any:
-        """Blocks along the rows of a product."""
+        """Return the blocks along the rows of a product."""
         return ceil_div(self.chained.row_count, self.rows(c))
 
     def blocks(self, c: Any) -> Any:
-        """All blocks."""
+        """Return the number of all blocks."""
         return self.row_tiles(c) * self.slices(c) * self.chained.batches * c["splits"]
 
     def threads(self, c: Any) -> Any:
-        """Threads of a block."""
+        """Return the threads of a block."""
         return c["warps"] * c["warp_splits"] * WARP
 
     def left_bytes(self, c: Any) -> Any:
-        """Shared memory of a block's rows of the left operand."""
+        """Return the bytes of shared memory of a block's rows of the left operand."""
         return self.rows(c) * self.depth * self.score_bytes
 
     def stage_bytes(self, c: Any) -> Any:
-        """Shared memory of a tile of keys, and of the matrices' rows for them."""
+        """Return the bytes of shared memory of a tile of keys, and of the matrices' rows for
+        them."""
         columns = c["columns"] * len(self.chained.weighings)
         return c["keys"] * (self.depth * self.score_bytes + columns * self.weight_bytes(c))
 
     def steps(self, c: Any) -> Any:
-        """Steps in which a tile of keys comes along its depth: it is whole."""
+        """Return the steps in which a tile of keys comes along its depth: one."""
         return 1 + 0 * c["keys"]
 
     @property
@@ -108,59 +109,68 @@ class ChainedSizes(BlockResources):
         return ("keys",)
 
     def all_steps(self, c: Any) -> Any:
-        """Steps in which all keys come."""
+        """Return the steps in which all keys come."""
         return self.steps(c) * ceil_div(self.chained.key.extent, c["keys"])
 
     def again_bytes(self, c: Any, running: Any, l2_bytes: float) -> Any:
-        """What comes from main memory another time, where so many blocks are ``running`` at a time
-        and L2 holds so much: nothing."""
+        """Return the bytes that come from main memory another time: none.
+
+        ``running`` blocks run at a time and L2 holds ``l2_bytes``; templates with longer rows read
+        these.
+        """
         return 0 * running
 
     def terms(self, c: Any) -> Any:
-        """Terms of a score that are multiplied, those of no depth included."""
+        """Return the terms of a score that are multiplied, padding included."""
         return self.depth + 0 * c["keys"]
 
     def tile_bytes(self, c: Any) -> Any:
-        """What comes to shared memory for a tile of keys."""
+        """Return the bytes that come to shared memory for a tile of keys."""
         return self.stage_bytes(c)
 
     def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block: rows that are held in registers leave theirs to the stages, and
-        all to what teams leave for each other."""
+        """Return the bytes of shared memory of a block.
+
+        Stages take the place of rows that registers hold, and parts that teams leave for each other
+        take the place of all.
+        """
         return np.maximum(self.tiles_bytes(c), self.left_parts_bytes(c) * (c["warp_splits"] > 1))
 
     def tiles_bytes(self, c: Any) -> Any:
-        """Shared memory of what comes to a block before its tiles have passed."""
+        """Return the bytes of shared memory that a block needs until its tiles have passed."""
         stages = c["warp_splits"] * c["stages"] * self.stage_bytes(c)
         left = self.left_bytes(c)
         return np.where(c["query_storage"] == "registers", np.maximum(stages, left), stages + left)
 
     def left_parts_bytes(self, c: Any) -> Any:
-        """What the threads of all teams leave: states of their rows and their places, whether they
-        have a key, and sums."""
+        """Return the bytes that the threads of all teams leave for each other.
+
+        They are the states of their rows and their places, whether they have seen a key, and sums.
+        """
         return 4 * self.threads(c) * (self._left_states(c) + self.sums(c))
 
     def sent_bytes(self, c: Any) -> Any:
-        """What the teams of a cluster send one of them, which merges a share of the columns."""
+        """Return the bytes that the teams of a cluster send one of them, which merges some
+        columns."""
         sharers = c["warp_splits"] * c["splits"]
         share = shares(self._pairs(c), sharers)
         sums = 4 * c["row_fragments"] * share * len(self.chained.weighings)
         return 4 * c["warps"] * WARP * sharers * (self._left_states(c) + sums)
 
     def all_sent_bytes(self, c: Any) -> Any:
-        """The same of all teams of a block, with their barriers."""
+        """Return the bytes that all teams of a block are sent, with their barriers."""
         return self.receiving_teams(c) * (self.sent_bytes(c) + 8)
 
     def receiving_teams(self, c: Any) -> Any:
-        """Teams of a block that merge: some of many that share few columns do not."""
+        """Return the teams of a block that merge: of many with few columns, some do not."""
         return ceil_div(storing(self._pairs(c), c["warp_splits"] * c["splits"]), c["splits"])
 
     def _pairs(self, c: Any) -> Any:
-        """Accumulators of a slice along the columns."""
+        """Return the accumulators of a slice along the columns."""
         return c["columns"] * bool(self.chained.weighings) // 8
 
     def _left_states(self, c: Any) -> Any:
-        """Words of a thread, of the states of its rows."""
+        """Return the words of a thread for the states of its rows."""
         return 2 * c["row_fragments"] * row_words(self._states) // SHARERS
 
     @property
@@ -169,12 +179,15 @@ class ChainedSizes(BlockResources):
         return len(self.chained.scalars) + len(self.chained.found_places)
 
     def sums(self, c: Any) -> Any:
-        """Registers of a thread's sums."""
+        """Return the registers of a thread's sums."""
         return c["row_fragments"] * c["columns"] // 2 * len(self.chained.weighings)
 
     def registers(self, c: Any) -> Any:
-        """The least 32-bit registers that a thread can do with: sums, scores, weights of one step,
-        rows that are held, fragments, states and addresses."""
+        """Return the fewest 32-bit registers that a thread can do with.
+
+        They hold sums, scores, weights of one step, rows that stay, fragments, states and
+        addresses.
+        """
         weights = max(len(Levels(self.chained).weights), 1)
         scores = c["row_fragments"] * c["keys"] // 2 * weights
         words = self.depth * self.score_bytes // 8

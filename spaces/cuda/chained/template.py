@@ -47,12 +47,12 @@ from tilewright.spaces.workloads.workload import Workload
 
 MOST_COLUMNS = 256
 TENSOR_CORES = 4
-"""Of a multiprocessor: each multiplies for warps of its own."""
+"""Tensor cores of a multiprocessor: each multiplies for warps of its own."""
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128)
 
 
 class CudaChained(CorrectedTemplate):
-    """One pass over the keys for every block of rows."""
+    """The template of one pass over the keys for every block of rows."""
 
     name: ClassVar[str] = "chained"
     version: ClassVar[int] = 10
@@ -71,32 +71,37 @@ class CudaChained(CorrectedTemplate):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no product with such a chain, types that are not multiplied, or rows so long
-        that no tile of them fits."""
+        """Return why a workload has no such kernel, in words; None if it has one.
+
+        Reasons are no product with such a chain, dtypes that are not multiplied, or rows so long
+        that no tile of them fits.
+        """
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
         return why_not_chained(workload, target) or cls(workload, target).why_unfit()
 
     @classmethod
     def leaves_idle(cls, workload: Workload, target: CudaTarget) -> str | None:
-        """Why a block has no room for as many warps as a multiprocessor has tensor cores, or as
-        there are rows for, of a workload that it serves; None if it has. Its rows are so long that
-        several kernels may be faster."""
+        """Return why blocks of a workload that is served leave tensor cores idle; None if not.
+
+        Rows are so long that a block has no room for as many warps as a multiprocessor has tensor
+        cores, or as there are rows for: several kernels may then be faster.
+        """
         template = cls(workload, target)
         filled = ceil_div(template.sizes.chained.row_count, FRAGMENT)
         warps = min(TENSOR_CORES, filled)
         return why_no_room(template.sizes, target, template.decisions, warps)
 
     def why_unfit(self) -> str | None:
-        """Why the sizes of the workload are not for it, in words; None if they are."""
+        """Return why the workload's sizes do not suit the template, in words; None if they do."""
         return why_no_room(self.sizes, self.cuda, self.decisions)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.chained.traffic``."""
+        """Return the quantities of a population; see ``spaces.cuda.chained.traffic``."""
         return chained_quantities(self, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         given = arguments(self.workload.inputs, self.workload.outputs)
         return self._code(schedule).kernel(given, frozenset(self.workload.functions))
 
@@ -132,7 +137,7 @@ class CudaChained(CorrectedTemplate):
         )
 
     def _columns(self) -> tuple[int, ...]:
-        """Equal parts of the width."""
+        """Return the numbers of columns of equal parts of the width."""
         width = self.sizes.width
         if not width:
             return (0,)

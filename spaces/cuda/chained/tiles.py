@@ -1,8 +1,8 @@
 """Tiles of a chained kernel's operands, from memory or computed, to shared memory.
 
-What is an array that lies along the tile goes by ``cp.async``, each vector from wherever its row
-or key has it: pages of a table of keys are no different. Anything else (other types, rotations,
-scales) is computed element by element on the way.
+An array that lies along the tile goes by ``cp.async``, each vector from wherever its row or key has
+it: pages of a table of keys are no different. Anything else (other dtypes, rotations, scales) is
+computed element by element on the way.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ from tilewright.spaces.language.tree import Expression, Read
 PIECE = 16
 """Bytes that move at a time."""
 LEAST = 4
-"""Bytes that ``cp.async`` moves at least."""
+"""The fewest bytes that ``cp.async`` moves."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a tile: ``extent`` points of ``parts``, taken as one number, from ``first`` on,
-    which is C. Points beyond the last are zeros if ``ends``, else the last again; there are none if
-    tiles are ``whole``. Points before the first and from the second of ``within`` on, which are C,
-    are zeros."""
+    """One side of a tile: ``extent`` points of the axes ``parts``, from ``first`` on, which is C.
+
+    Points are numbered through all axes. Those beyond the last are zeros if ``ends``, else the last
+    again; there are none if tiles are ``whole``. Points before the first and from the second of
+    ``within`` on, which are C, are zeros.
+    """
 
     parts: tuple[Part, ...]
     extent: int
@@ -49,18 +51,18 @@ class Side:
 
     @property
     def points(self) -> int:
-        """How many there are."""
+        """The number of points of all axes."""
         count = 1
         for part in self.parts:
             count *= part.extent
         return count
 
     def names(self, prefix: str) -> dict[str, str]:
-        """The C variables of the parts."""
+        """Return the C variables of the axes."""
         return {part.name: f"{prefix}{i}" for i, part in enumerate(self.parts)}
 
     def declare(self, index: str, prefix: str, integer: str) -> list[str]:
-        """Declare the parts of the point ``index`` of the tile."""
+        """Print the declarations of the axes of the point ``index`` of the tile."""
         number = f"{self.first} + {index}"
         number = number if self.whole else f"tw_least({number}, {self.points - 1})"
         names = self.names(prefix)
@@ -71,8 +73,10 @@ class Side:
 
 @dataclass(frozen=True)
 class SharedTile:
-    """A tile of ``value`` in elements of ``dtype``, its side ``fast`` contiguous. So many
-    ``threads`` move it, of which ``thread`` is one, in C."""
+    """A tile of ``value`` in elements of ``dtype``, its side ``fast`` contiguous.
+
+    ``threads`` threads copy it, of which ``thread`` is one, in C.
+    """
 
     access: Access
     value: Expression
@@ -84,22 +88,22 @@ class SharedTile:
 
     @property
     def element_bytes(self) -> int:
-        """Of an element."""
+        """Bytes of an element."""
         return dtype(self.dtype).bytes
 
     @property
     def piece(self) -> int:
-        """Elements that move at a time, at most."""
+        """The most elements that move at a time."""
         return PIECE // self.element_bytes
 
     @property
     def layout(self) -> Layout:
-        """Where elements lie."""
+        """The place of each element, swizzled."""
         return swizzled_tile(self.slow.extent, self.fast.extent, self.element_bytes)
 
     @property
     def bytes(self) -> int:
-        """Its size."""
+        """Bytes of the tile."""
         return self.slow.extent * self.fast.extent * self.element_bytes
 
     @cached_property
@@ -113,8 +117,10 @@ class SharedTile:
         return found if found * self.element_bytes >= LEAST else 0
 
     def _together(self, read: Read) -> int:
-        """Up to how many entries that a read takes lie one after the other along the fast side,
-        wherever it begins: a divisor of a piece."""
+        """Return how many entries of a read lie side by side along the fast side, up to a piece.
+
+        It divides a piece, and holds wherever the read begins.
+        """
         if len(self.fast.parts) != 1:
             return 0
         part, place = self.fast.parts[0], self.access.chained.places[read].offset
@@ -123,7 +129,7 @@ class SharedTile:
         return gcd(self.piece, part.extent, place.without([part.name]).divisor)
 
     def copy(self, stage: str) -> list[str]:
-        """Start to move the tile to the address ``stage``."""
+        """Print how copies of the tile to the address ``stage`` are started."""
         fast_pieces = self.fast.extent // self._width
         fast = gcd(fast_pieces, self.threads)
         slow = self.threads // fast
@@ -141,7 +147,7 @@ class SharedTile:
         return self.vector or self.piece
 
     def _piece(self, stage: str, i: Index, j: Index) -> list[str]:
-        """Move the vector ``j`` of row ``i``."""
+        """Print how the vector ``j`` of row ``i`` is copied."""
         first = j * self._width
         to = f"{stage} + {self.layout.index([i, first]) * self.element_bytes}"
         slow = self.slow.declare(i.text, "s", self.access.integer)
@@ -179,8 +185,8 @@ class SharedTile:
         ]
 
     def _pieces(self, known: Access, first: Index) -> tuple[list[str], dict[Expression, str]]:
-        """Lines that read all entries of a piece at once, of arrays where they lie so, and the text
-        of the ``v``-th one of each."""
+        """Return lines that load whole pieces of arrays at once, and C text of each one's ``v``-th
+        entry."""
         program, lines, found = known.chained.program, list[str](), dict[Expression, str]()
         reads = (n for n in self.value.walk() if isinstance(n, Read) and n in known.chained.places)
         for read in dict.fromkeys(reads):

@@ -1,6 +1,6 @@
 """Work and memory traffic of chained kernels; names and units are those of ``spaces.quantities``.
 
-Operations of a product are those of whole tiles; of the chain, what is computed of each score,
+Operations of a product are those of whole tiles; those of the chain are computed for each score,
 special functions counting for several. Near memory is shared memory, middle memory L2.
 """
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from tilewright.spaces.cuda.chained.template import CudaChained
 
 CALL = 6
-"""Issue slots of a special function, more or less."""
+"""Issue slots of a special function, roughly."""
 _PRODUCT = 16 * 8 * 32  # multiply-adds of one instruction, times the bytes of an element
 
 
 def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Return every quantity of ``spaces.quantities``, one float64 array each."""
     c, sizes, target = widened(columns), template.sizes, template.cuda
     chained = sizes.chained
     blocks, threads = sizes.blocks(c), sizes.threads(c)
@@ -78,13 +78,15 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
 
 
 def _merging(c: Any) -> Any:
-    """Times that a block waits for memory until parts of its keys are merged: for what it leaves
-    there, for a ticket or another kernel, and for what others left."""
+    """Return how often a block waits for memory until parts of its keys are merged.
+
+    It waits for what it leaves there, for a ticket or another kernel, and for what others left.
+    """
     return np.where((c["splits"] > 1) & (c["merge"] != CLUSTER), 3, 0)
 
 
 def _visited(template: CudaChained, c: Any) -> Any:
-    """Tiles of keys that a block visits, by the share of all pairs that conditions let count."""
+    """Return the tiles of keys that a block visits, by the share of pairs that a mask leaves."""
     chained, sizes = template.sizes.chained, template.sizes
     share = share_inside(template.computation, chained)
     tiles = ceil_div(chained.key.extent, c["keys"])
@@ -92,6 +94,6 @@ def _visited(template: CudaChained, c: Any) -> Any:
 
 
 def chain_operations(chained: Chained) -> float:
-    """Issue slots for each score of the chain."""
+    """Return the issue slots of the chain for each score."""
     bodies = [*(r.element for r in chained.scalars), *Levels(chained).weights]
     return float(2 * len(bodies) + operations(chained, bodies, CALL))

@@ -1,9 +1,9 @@
-"""Tiles of an operand from global to shared memory, by all threads of a block together.
+"""Copies of an operand's tiles from global to shared memory, by all threads of a block together.
 
-Threads move vectors along the operand's unit stride, so that global accesses are wide and side by
-side; where the vector goes in shared memory is a layout's matter. Two ways: ``cp.async`` straight
-into shared memory, or through registers, where elements can be converted or put crosswise.
-Whatever lies outside the operand becomes zero.
+Threads move vectors along the operand's unit stride, so that global accesses are wide and
+coalesced; a layout says where a vector goes in shared memory. There are two ways: ``cp.async``
+straight into shared memory, or through registers, where elements can be converted or transposed.
+Elements outside of the operand become zero.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from tilewright.spaces.cuda.blocks.unrolled import THREAD, Body, unrolled
 from tilewright.spaces.dtypes import dtype
 
 Ends = tuple[int | str | None, int | str | None]
-"""Where what may be read ends along (slow, fast), in C; None where no tile comes that far."""
+"""The ends of what may be read along (slow, fast), in C; None where no tile reaches that far."""
 
 
 @dataclass(frozen=True)
 class BlockCopy(ABC):
-    """Copies tiles of ``tile`` = (slow, fast) elements of the array ``name``.
+    """Copies of tiles of ``tile`` = (slow, fast) elements of the array ``name``.
 
     ``shared`` is the place of each element of a tile within a stage of shared memory, which holds
-    ``shared_dtype`` elements. Offsets into the operand are of C type ``integer``.
-    ``vector`` elements move at a time; they divide the fast extent of the tile.
+    ``shared_dtype`` elements. Offsets into the operand are of C type ``integer``. ``vector``
+    elements move at a time; they divide the fast extent of the tile.
     """
 
     name: str
@@ -53,40 +53,40 @@ class BlockCopy(ABC):
 
     @property
     def ends(self) -> Ends:
-        """Where the operand ends, along which tiles do not divide it."""
+        """The ends of the operand, along which tiles do not divide it."""
         slow, fast = (e if e % t else None for e, t in zip(self.extents, self.tile, strict=True))
         return slow, fast
 
     @property
     @abstractmethod
     def step(self) -> int:
-        """What :meth:`advance` goes on by from a tile to the next."""
+        """The distance by which :meth:`advance` goes on from a tile to the next."""
 
     @abstractmethod
     def start(self, slow: str, fast: str) -> list[str]:
-        """Go to the first tile, whose corner is at (slow, fast)."""
+        """Print how the copy is set to the first tile, whose corner is at (slow, fast)."""
 
     @abstractmethod
     def advance(self, step: str | None = None) -> list[str]:
-        """Go on to the next tile; or by ``step`` elements, in C."""
+        """Print how the copy goes on to the next tile; or by ``step`` elements, in C."""
 
     @abstractmethod
     def _address(self, indices: tuple[Index, ...]) -> str:
-        """Where a vector of the tile is, in C."""
+        """Return C text of the address of a vector of the tile."""
 
     def _located(self, indices: tuple[Index, ...]) -> list[str]:
-        """Lines that what follows needs of a vector."""
+        """Return lines that the address or the test of a vector needs before it."""
         return []
 
     def _within(self, indices: tuple[Index, ...]) -> list[str]:
-        """Tests whether a vector exists that lies before the ends of the operand."""
+        """Return C tests that a vector exists that lies before the ends of the operand."""
         return []
 
     # -- how they are moved --------------------------------------------------------------------
 
     @property
     def can_be_asynchronous(self) -> bool:
-        """Whether ``cp.async`` can do it: 4, 8 or 16 bytes that stay as and where they are."""
+        """True if ``cp.async`` can copy: 4, 8 or 16 bytes that stay together and unconverted."""
         sized = self.vector * dtype(self.dtype).bytes in (4, 8, 16)
         return sized and self._stays_whole and self.dtype == self.shared_dtype
 
@@ -101,12 +101,15 @@ class BlockCopy(ABC):
         return self._turns[0] * self._turns[1] * self.vector
 
     def declare(self) -> list[str]:
-        """The registers that a tile passes through."""
+        """Print the declaration of the registers that a tile passes through."""
         return [f"{C_TYPES[self.dtype]} {self.name}_held[{self.registers}];"]
 
     def copy(self, stage: str, slow: str, fast: str, ends: Ends | None = None) -> list[str]:
-        """Start asynchronous copies of the tile, whose corner is at (slow, fast), to the address
-        ``stage``. ``ends`` are by default the operand's, where tiles do not divide it."""
+        """Print how asynchronous copies of the tile are started.
+
+        The tile's corner is at (slow, fast); it goes to the address ``stage``. ``ends`` are by
+        default the operand's, where tiles do not divide it.
+        """
         size = self.vector * dtype(self.dtype).bytes
 
         def body(indices: tuple[Index, ...]) -> list[str]:
@@ -129,8 +132,11 @@ class BlockCopy(ABC):
     def load(
         self, slow: str, fast: str, ends: Ends | None = None, turn: int | None = None
     ) -> list[str]:
-        """Load the tile, whose corner is at (slow, fast), into registers: every vector, or the one
-        of a ``turn``. ``ends`` are by default the operand's, where tiles do not divide it."""
+        """Print how the tile is loaded into registers: every vector, or only that of one ``turn``.
+
+        The tile's corner is at (slow, fast). ``ends`` are by default the operand's, where tiles do
+        not divide it.
+        """
         zero = f"{C_TYPES[self.dtype]}{{}}"
 
         def body(indices: tuple[Index, ...]) -> list[str]:
@@ -150,7 +156,8 @@ class BlockCopy(ABC):
         return self._each(body, turn)
 
     def store(self, stage: str, turn: int | None = None) -> list[str]:
-        """Store the tile in registers, or its vector of a ``turn``, to the address ``stage``."""
+        """Print how registers go to the address ``stage``: the whole tile, or the vector of a
+        ``turn``."""
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices[0], indices[1] * self.vector
@@ -180,7 +187,7 @@ class BlockCopy(ABC):
 
     @property
     def mapping(self) -> TaskMapping:
-        """Thread to vectors of the tile; those past the tile do not exist."""
+        """The mapping from threads to vectors of the tile; those past the tile do not exist."""
         (slow_turns, fast_turns), (slow_threads, fast_threads) = self._turns, self._thread_grid
         return repeat(slow_turns, fast_turns) * spatial(slow_threads, fast_threads)
 
@@ -196,7 +203,7 @@ class BlockCopy(ABC):
 
     @cached_property
     def _stays_whole(self) -> bool:
-        """Whether the elements of a vector are neighbours in shared memory too."""
+        """True if the elements of a vector are also neighbours in shared memory."""
         places = [self.shared.offset(0, e) for e in range(self.vector)]
         return places == list(range(places[0], places[0] + self.vector))
 
@@ -232,7 +239,8 @@ class BlockCopy(ABC):
         within: Sequence[str],
         ends: Ends | None = None,
     ) -> str:
-        """The test whether a vector lies before the ends and is ``within``; empty if all are."""
+        """Return the C test that a vector lies before the ends and is ``within``; empty if all
+        do."""
         tests = [
             f"{(index(origin) + within).text} < {end}"
             for origin, within, end in zip((slow, fast), (i, j), ends or self.ends, strict=True)
@@ -249,6 +257,9 @@ class BlockCopy(ABC):
 
 
 def widest_vector(tile_fast: int, run: int, element_bytes: int) -> int:
-    """Elements that one access of at most 16 bytes can move: a power of two that divides the
-    fast extent of the tile and the operand's ``run``, so that all start aligned to it."""
+    """Return the elements that one access of at most 16 bytes can move.
+
+    A power of two that divides the fast extent of the tile and the operand's ``run``, so that all
+    accesses are aligned.
+    """
     return gcd(16 // element_bytes, gcd(tile_fast, run))

@@ -1,9 +1,9 @@
-"""Tiles of an operand whose elements have places: of the windows of a convolution, say.
+"""Copies of an operand whose elements are gathered: those of a convolution's windows, say.
 
-Where an element is, and the indices that may leave the array, are sums of a part of the row (or
-column) and a part of the depth. Each thread computes the first ones once, for all vectors that it
-moves, and the second ones at each step, for all rows at once; then an addition gives an address,
-and one comparison for each bounded index tells what is zero.
+The offset of an element, and the indices that may leave the array, are sums of a part that depends
+on the row (or column) and a part that depends on the depth. Each thread computes the first parts
+once, for all vectors that it moves, and the second ones at each step, for all rows at once; then an
+addition gives an address, and one comparison for each bounded index tells which elements are zero.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class GatherCopy(BlockCopy):
-    """Of the factor ``gathered`` of ``product``.
+    """Copies of the factor ``gathered`` of ``product``.
 
-    ``{name}_depth`` is the first term of the next tile. ``{name}_at[turn]`` has what each row or
-    column of a thread adds to the offset, and ``{name}_at1[turn]`` and so on what it adds to each
-    bounded index.
+    ``{name}_depth`` is the first term of the next tile. ``{name}_at[turn]`` is the part of the
+    offset that belongs to a row or column of a thread, and ``{name}_at1[turn]`` and so on are those
+    of each bounded index.
     """
 
     product: ImplicitProduct
@@ -53,7 +53,8 @@ class GatherCopy(BlockCopy):
         return self.tile[1 - self._rank]
 
     def start(self, slow: str, fast: str) -> list[str]:
-        """Declare the first term, and what a thread's rows or columns add."""
+        """Print the declarations of the first term, and of the parts of a thread's rows or
+        columns."""
         corner, depth = (slow, fast) if self.gathered.deep else (fast, slow)
         tables = [f"int {table}[{self._width_turns}];" for table in self._tables("at")]
 
@@ -76,13 +77,13 @@ class GatherCopy(BlockCopy):
         return [f"int {self.name}_depth = {depth};", *tables, *tabled]
 
     def advance(self, step: str | None = None) -> list[str]:
-        """Go on to the next tile; or by ``step`` terms, in C."""
+        """Print how the copy goes on to the next tile; or by ``step`` terms, in C."""
         return [f"{self.name}_depth += {step or self.step};"]
 
     # -- vectors -------------------------------------------------------------------------------
 
     def _located(self, indices: tuple[Index, ...]) -> list[str]:
-        """Declare what the term of a vector adds."""
+        """Print the declarations of the parts that belong to the term of a vector."""
         within = indices[1] * self.vector if self.gathered.deep else indices[0]
         term, first = f"{self.name}_term", index(f"{self.name}_depth")
         values = self.gathered.of_depth(index(term, self.gathered.shape[1]))
@@ -107,7 +108,7 @@ class GatherCopy(BlockCopy):
         ]
 
     def _tables(self, kind: str) -> list[str]:
-        """C names of the parts ``kind`` of the offset and of each bounded index."""
+        """Return the C names of the parts ``kind`` of the offset and of each bounded index."""
         return [f"{self.name}_{kind}{i or ''}" for i in range(len(self.gathered.indices))]
 
     @property
@@ -116,12 +117,12 @@ class GatherCopy(BlockCopy):
 
     @property
     def _width_turns(self) -> int:
-        """Rows or columns that one thread moves vectors of."""
+        """Rows or columns of whose vectors one thread moves some."""
         return self._turns[self._rank]
 
     @property
     def _width_mapping(self) -> TaskMapping:
-        """Thread to its rows, or to vectors of its columns."""
+        """The mapping from threads to their rows, or to vectors of their columns."""
         turns, rank = [1, 1], self._rank
         turns[rank] = self._width_turns
         return (repeat(*turns) * spatial(*self._thread_grid)).project((rank,))
@@ -139,7 +140,8 @@ def copy_of(
     shared: Layout,
     shared_dtype: str = "",
 ) -> BlockCopy:
-    """What moves tiles of a factor: a matrix by steps, all else by the places of its elements."""
+    """Return the copy of a factor's tiles: of a matrix by steps, of others by gathering
+    elements."""
     vector = widest_vector(tile[1], product.run(operand), operand.element.bytes)
     kind, integer = shared_dtype or operand.dtype, position_type(product)
     source = source_of(product, operand)

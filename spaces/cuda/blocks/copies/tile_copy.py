@@ -1,4 +1,4 @@
-"""Copies of tiles of an operand that lies as a matrix does."""
+"""Copies of tiles of an operand that is a matrix in memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.workloads.array import Array
 
 MOST_EXTENT = 4096
-"""Rows or columns of a tile at most."""
+"""The most rows or columns of a tile."""
 
 
 @dataclass(frozen=True)
 class TileCopy(BlockCopy):
-    """Of an operand that lies as the layout ``source`` says, its fast axis of stride 1.
+    """Copies of an operand with the layout ``source``, whose fast axis has stride 1.
 
     Tiles follow each other ``distance`` elements apart; ``{name}_from`` points to a thread's first
     vector of the next one.
@@ -31,17 +31,18 @@ class TileCopy(BlockCopy):
 
     @property
     def step(self) -> int:
-        """The distance."""
+        """The distance from a tile to the next, in elements."""
         return self.distance
 
     @property
     def extents(self) -> tuple[int, int]:
-        """Of the layout."""
+        """Extents of the layout."""
         slow, fast = self.source.shape
         return slow, fast
 
     def start(self, slow: str, fast: str) -> list[str]:
-        """Declare the pointer to the first tile, whose corner is at (slow, fast)."""
+        """Print the declaration of the pointer to the first tile, whose corner is at (slow,
+        fast)."""
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices[0], indices[1] * self.vector
@@ -53,11 +54,11 @@ class TileCopy(BlockCopy):
         )
 
     def advance(self, step: str | None = None) -> list[str]:
-        """Go on to the next tile; or by ``step`` elements, in C."""
+        """Print how the pointer goes on to the next tile; or by ``step`` elements, in C."""
         return [f"{self.name}_from += {step or self.step};"]
 
     def _address(self, indices: tuple[Index, ...]) -> str:
-        """Where a vector is, from the thread's first: its turns are multiples of the grid."""
+        """Return C text of a vector's address, relative to the thread's first vector."""
         slow, fast = self._thread_grid
         turns = [indices[0] // slow * slow, indices[1] // fast * fast * self.vector]
         offset = self.source.index(turns)
@@ -65,12 +66,12 @@ class TileCopy(BlockCopy):
 
 
 def runs_deep(product: Tiled, operand: Array) -> bool:
-    """Whether tiles of an input run along the depth."""
+    """Return true if tiles of an input run along the depth."""
     return product.left_runs_deep if operand is product.left else product.right_runs_deep
 
 
 def source_of(product: Tiled, operand: Array) -> Strided | None:
-    """The layout of an input with its axis of stride 1 last; None if it is no matrix."""
+    """Return the layout of an input with its axis of stride 1 last; None if it is no matrix."""
     if isinstance(product, ImplicitProduct):
         return product.gathered[operand is product.right].strided
     left = operand is product.left
@@ -81,6 +82,8 @@ def source_of(product: Tiled, operand: Array) -> Strided | None:
 
 
 def position_type(product: Tiled) -> str:
-    """C type that holds any offset into what a product has of an operand, those of tiles that
-    stick out included."""
+    """Return the C type that holds any offset into one product's part of an operand.
+
+    Tiles that reach beyond the operand are included.
+    """
     return "int" if product.reach(MOST_EXTENT) < MOST else "i64"
