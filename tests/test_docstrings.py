@@ -17,7 +17,6 @@ target.py templates.py tensor_map.py thin whole_numbers.py wide.py windows
 """
 EXEMPT = (
     "spaces/cpu/abi.py",
-    "spaces/cpu/blocked",
     "spaces/cpu/compiler.py",
     "spaces/cpu/isa.py",
     "spaces/cpu/kept",
@@ -32,7 +31,6 @@ EXEMPT = (
     "spaces/cpu/target.py",
     "spaces/cpu/templates.py",
     "spaces/cpu/thin",
-    "spaces/cpu/tiles",
     "spaces/cpu/traffic.py",
     "spaces/cpu/vectors",
     "spaces/cpu/winograd",

@@ -1,1 +1,1 @@
-"""Contractions in cache blocks, packed or not."""
+"""Matrix products in cache blocks, whose operands are packed or read in place."""

@@ -1,10 +1,10 @@
-"""Fetching ahead: what tiles will read first comes into L2 while earlier tiles multiply.
+"""Prefetches of the right operand into L2, issued while earlier tiles multiply.
 
-The right operand is read for the first time when a block of it is packed, or when a panel of it is
-met as it lies. Its lines come from far away, and rows a page apart are nothing that the hardware
-foresees; with few rows to multiply, waiting for them takes a fifth of the time. So each tile asks
-for its share of the block or panel after its own, one line a step: many at once would only wait
-for each other.
+The right operand is first read when a block of it is packed, or when a tile reads a panel of it in
+place. Its lines come from far away, and the hardware does not prefetch across rows that are a page
+apart; with few rows to multiply, waiting for them takes a fifth of the time. So each tile
+prefetches its share of the next block or panel, one line a step: many at once would only wait for
+each other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from tilewright.spaces.workloads.product import Product
 
 @dataclass(frozen=True)
 class Ahead:
-    """What is next of the right operand: a block, if they are ``packed``, or a panel."""
+    """The part of the right operand that comes next: a block, if blocks are ``packed``, or a
+    panel."""
 
     product: Product
     blocks: Blocking
@@ -31,17 +32,17 @@ class Ahead:
 
     @property
     def dtype(self) -> str:
-        """The dtype of its elements; words of packed weights are elements."""
+        """The type of its elements; those of packed weights are words."""
         return PAIR if self._terms > 1 else self.product.right.dtype
 
     @property
     def c_type(self) -> str:
-        """Spelling of an element in C."""
+        """The type of an element in C."""
         return C_TYPES[self.dtype]
 
     @property
     def layout(self) -> Strided:
-        """Where a tile's share keeps (run, element), a run being contiguous."""
+        """The layout (run, element) of a tile's share; a run is contiguous."""
         if panels := self._panels:
             runs = self.blocks.tile_columns // panels.width
             return strided((runs, self._share_of_panel), (panels.panel, 1))
@@ -49,8 +50,8 @@ class Ahead:
         return strided((ceil_div(self._runs, self._shares), self._length), (apart, 1))
 
     def start(self, term: Index, terms_left: str, column: Index) -> str:
-        """C text: where the next block (or panel) begins, seen from one at (term, column) that
-        has ``terms_left`` terms of depth after it."""
+        """Return the C offset at which the next block or panel begins, seen from one at (term,
+        column) that has ``terms_left`` terms of depth after it."""
         b = self.blocks
         place = self._panels or self._place
         if not self.packed:
@@ -59,8 +60,8 @@ class Ahead:
         return f"({terms_left} > 0 ? {deeper} : {place.emit(0, column + b.block_columns)})"
 
     def share(self, row: Index, column: Index) -> str:
-        """C text: how far from there the share of the tile at (row, column) begins, a row of the
-        worker's chunk and a column of the block."""
+        """Return the C offset from there to the share of a tile, which is at a row of the worker's
+        chunk and a column of the block."""
         tile = f"{row} / {self.blocks.tile_rows}"
         if panels := self._panels:
             return f"{panels.emit(0, column)} + {tile} * {self._share_of_panel}"
@@ -69,19 +70,19 @@ class Ahead:
 
     @property
     def _panels(self) -> Panels | None:
-        """The layout of packed weights."""
+        """The layout of packed weights; None if they are not packed."""
         found = stream(self.product, self.product.right, self._terms).layout
         return found if isinstance(found, Panels) else None
 
     @property
     def _terms(self) -> int:
-        """Terms of a word of packed weights."""
+        """The number of terms of a word of packed weights."""
         right = self.product.right
         return TERMS[right.dtype] if right.packed else 1
 
     @property
     def _share_of_panel(self) -> int:
-        """Words of each panel that a tile asks for."""
+        """The number of words of each panel that a tile prefetches."""
         steps = self.blocks.block_depth // self._terms
         return int(ceil_div(steps, self._shares) * PANEL)
 

@@ -1,8 +1,8 @@
-"""How a product is cut: workers, cache blocks, register tiles.
+"""The extents of workers' chunks, cache blocks and register tiles of a matrix product.
 
-Decisions give the most that a block may hold; the blocks are then made as equal as whole tiles
-allow, so that no size of the input leaves a sliver. All of it works on integers and, element by
-element, on NumPy arrays of them.
+Decisions bound what a block may hold; the blocks are then as equal as whole tiles allow, so that no
+size of the input leaves a sliver. All functions work on integers and, element by element, on NumPy
+arrays of them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from tilewright.spaces.workloads.product import Product
 
 @dataclass(frozen=True)
 class Blocking:
-    """Extents, outermost first: a worker's chunk, the blocks in it, the tile in them.
+    """Extents in elements, the outermost first: a worker's chunk, the blocks in it, the tiles in
+    them.
 
-    Of a batch of products, a worker has its chunk of ``chunk_batches`` neighbours. ``row_blocks``,
-    ``column_blocks`` and ``depth_blocks`` count the blocks of a whole chunk.
+    Of a batch of products, a worker has a chunk of ``chunk_batches`` neighbouring ones.
+    ``row_blocks``, ``column_blocks`` and ``depth_blocks`` count the blocks of a full chunk.
     """
 
     batch_workers: Any
@@ -40,12 +41,13 @@ class Blocking:
 
     @property
     def workers(self) -> Any:
-        """All that work at once."""
+        """The number of workers."""
         return self.batch_workers * self.row_workers * self.column_workers
 
 
 def blocking(product: Product, lanes: int, values: Mapping[str, Any]) -> Blocking:
-    """The extents that the decisions ``values`` (integers or arrays) lead to."""
+    """Compute the extents that the decisions ``values`` (integers or arrays) lead to, for vectors
+    of ``lanes`` floats."""
     tile_rows, tile_columns = values["tile_rows"], values["tile_vectors"] * lanes
     row_workers, column_workers = values["row_workers"], values["column_workers"]
     batch_workers = values.get("batch_workers", 1)
@@ -79,6 +81,7 @@ DEPTH_UNIT = 32
 
 
 def blocks_of(tiles: Any, most: Any, tile: Any) -> Any:
-    """How many blocks of at most ``most`` elements (at least one tile) hold ``tiles`` tiles."""
+    """Compute the least number of blocks of at most ``most`` elements, or one tile, that hold
+    ``tiles`` tiles of ``tile`` elements."""
     per_block = most // tile
     return ceil_div(tiles, per_block + (per_block == 0))

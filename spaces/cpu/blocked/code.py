@@ -1,6 +1,7 @@
-"""The C of one contraction: workers, cache blocks, packed panels, register tiles.
+"""The C of a matrix product: workers, cache blocks, packed panels, register tiles.
 
-The loops are those of Goto and van de Geijn (ACM TOMS 2008), written as task mappings that nest:
+The loops are those of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication",
+ACM TOMS 2008), written as task mappings that nest:
 
     spatial(batch workers) * repeat(batches)
                      * spatial(workers) * repeat(column blocks, depth blocks) * repeat(row blocks)
@@ -37,9 +38,11 @@ from tilewright.spaces.workloads.product import Product
 
 @dataclass(frozen=True)
 class ContractionCode:
-    """The kernel called ``entry`` of ``product`` under the decisions ``values``. One that
-    ``is_open`` has any number of rows up to the product's: workers divide what a call has, and
-    there is a micro-kernel for each height that the last tile may have."""
+    """The kernel called ``entry`` that computes ``product`` under the decisions ``values``.
+
+    If it ``is_open``, a call gives its number of rows, up to the product's: workers divide these,
+    and there is a micro-kernel for each height that the last tile may have.
+    """
 
     product: Product
     values: Mapping[str, Value]
@@ -49,17 +52,17 @@ class ContractionCode:
 
     @cached_property
     def blocks(self) -> Blocking:
-        """Extents of chunks, blocks and tiles."""
+        """The extents of chunks, blocks and tiles."""
         return blocking(self.product, self.lanes, self.values)
 
     @cached_property
     def memory(self) -> Memory:
-        """What workers keep, and how operands are read."""
+        """The memory of a worker, and how operands are read."""
         return Memory(self.product, self.values, self.lanes, self.blocks)
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         lines = [
             *self._packing_functions(),
             *(line for tile in self._tiles for line in tile.source()),
@@ -72,7 +75,7 @@ class ContractionCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory of all workers."""
+        """Bytes of the scratch memory of all workers."""
         return self.blocks.workers * self.memory.floats * 4
 
     # -- functions -----------------------------------------------------------------------------
@@ -86,7 +89,7 @@ class ContractionCode:
 
     @cached_property
     def _tiles(self) -> list[RegisterTile]:
-        """Micro-kernels by shape: the full tile, and those of the last row and column."""
+        """The micro-kernels: for a full tile, and for the last rows and columns."""
         product, b, memory = self.product, self.blocks, self.memory
         left, right, ahead = memory.left_block, memory.right_block, memory.ahead
 
@@ -143,7 +146,7 @@ class ContractionCode:
         )
 
     def _worker(self) -> list[str]:
-        """The function that does one worker's chunk of the output."""
+        """Return the C function that computes one worker's chunk of the output."""
         b, product, memory = self.blocks, self.product, self.memory
         left_floats, right_floats, _ = memory.block_sizes
         packed = C_TYPES[memory.packed]
@@ -163,7 +166,7 @@ class ContractionCode:
         ]
 
     def _part(self, part: Sequence[Index]) -> list[str]:
-        """A worker's chunk of one product of the batch."""
+        """Write a worker's chunk of one product of the batch."""
         number, *chunk = part
         if not self.product.batch:
             return self._chunk(chunk)
@@ -171,7 +174,7 @@ class ContractionCode:
         return [*places, *self._chunk(chunk)]
 
     def _chunk(self, chunk: Sequence[Index]) -> list[str]:
-        """A worker's part of the output: its blocks of columns and depth."""
+        """Write a worker's part of the output: its blocks of columns and depth."""
         b, product = self.blocks, self.product
         blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(
             b.block_columns, self.memory.block_steps
@@ -185,7 +188,7 @@ class ContractionCode:
         ]
 
     def _rows_of(self, chunk: Index, column: str) -> list[str]:
-        """The first of a worker's rows and columns, and how many rows it has: a share of whole
+        """Declare a worker's first row and column and its number of rows, a share of whole
         tiles."""
         b, product = self.blocks, self.product
         if not self.is_open:
@@ -204,7 +207,8 @@ class ContractionCode:
         ]
 
     def _right_part(self, start: Sequence[Index]) -> list[str]:
-        """A block of the right operand: packed once, then met by all blocks of rows."""
+        """Write a block of the right operand: it is packed once, then all blocks of rows meet
+        it."""
         b, memory, product = self.blocks, self.memory, self.product
         lines = [
             f"const long j = {start[0]}, k = {start[1]};",
@@ -227,7 +231,7 @@ class ContractionCode:
         return lines + blocks.emit(0, self._left_part, extents=("chunk_rows",), prefix="r")
 
     def _left_part(self, start: Sequence[Index]) -> list[str]:
-        """A block of the left operand, packed where that is decided, and its tiles."""
+        """Write a block of the left operand, which is packed if that is decided, and its tiles."""
         b, memory = self.blocks, self.memory
         lines = [
             f"const long i = {start[0]};",
@@ -242,7 +246,8 @@ class ContractionCode:
         return lines + tiles.emit(0, self._tile, extents=("rows", "columns"), prefix="t")
 
     def _tile(self, start: Sequence[Index]) -> list[str]:
-        """One call of a micro-kernel, and the epilogue after the last block of depth."""
+        """Write the call of a micro-kernel and, after the last block of the depth, of the
+        epilogue."""
         b, product, memory = self.blocks, self.product, self.memory
         ti, tj = start
         output = product.layout(product.output).emit(ROW + ti, COLUMN + tj)

@@ -1,4 +1,4 @@
-"""What the workers of a contraction keep in memory, and how they read its operands."""
+"""The scratch memory of a product's workers, and the layouts in which they read its operands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from tilewright.spaces.workloads.product import Product
 
 @dataclass(frozen=True)
 class Memory:
-    """Packed blocks and sums of ``product`` under the decisions ``values``, cut into ``blocks``."""
+    """The packed blocks and sums of ``product`` under the decisions ``values``, cut into
+    ``blocks``."""
 
     product: Product
     values: Mapping[str, Value]
@@ -28,22 +29,22 @@ class Memory:
 
     @property
     def terms_a_step(self) -> int:
-        """Terms that one step along the depth multiplies."""
+        """The number of terms that one step along the depth multiplies."""
         return 2 if self.values["multiply"] == "dot" else 1
 
     @property
     def packed(self) -> str:
-        """Dtype of packed elements, of 4 bytes: all sizes of blocks are in these."""
+        """The type of packed elements, each of 4 bytes; sizes of blocks count these."""
         return PAIR if self.values["multiply"] == "dot" else "float32"
 
     @property
     def steps(self) -> int:
-        """Steps of the whole depth."""
+        """The number of steps of the whole depth."""
         return ceil_div(self.product.terms, self.terms_a_step)
 
     @property
     def block_steps(self) -> int:
-        """Steps of a block of it."""
+        """The number of steps of a block of the depth."""
         return int(self.blocks.block_depth) // self.terms_a_step
 
     @cached_property
@@ -53,12 +54,12 @@ class Memory:
 
     @cached_property
     def right(self) -> Stream:
-        """The right one."""
+        """The right operand as tiles or packing functions read it."""
         return stream(self.product, self.product.right, self.terms_a_step)
 
     @cached_property
     def left_block(self) -> LeftBlock | None:
-        """The left operand's packed block; None if it is read as it lies."""
+        """The packed block of the left operand; None if it is read in place."""
         if not self.values["pack_left"]:
             return None
         b = self.blocks
@@ -67,7 +68,7 @@ class Memory:
 
     @cached_property
     def right_block(self) -> RightBlock | None:
-        """That of the right one."""
+        """The packed block of the right operand; None if it is read in place."""
         if not self.values["pack_right"]:
             return None
         b = self.blocks
@@ -78,14 +79,14 @@ class Memory:
 
     @cached_property
     def ahead(self) -> Ahead | None:
-        """What is fetched ahead; None for nothing."""
+        """The part of the right operand that is prefetched; None if none is."""
         if not self.values["prefetch"]:
             return None
         return Ahead(self.product, self.blocks, bool(self.values["pack_right"]))
 
     @cached_property
     def sums(self) -> Strided | None:
-        """Layout of a worker's partial sums, where the output cannot hold them itself."""
+        """The layout of a worker's partial sums; None if the output holds them."""
         if self.product.output.dtype == "float32":
             return None
         if self.blocks.depth_blocks > 1:
@@ -94,12 +95,12 @@ class Memory:
 
     @cached_property
     def block_sizes(self) -> list[int]:
-        """Floats of a worker's left block, right block and sums, each in whole cache lines."""
+        """The floats of a worker's left block, right block and sums, each in whole cache lines."""
         blocks = (self.left_block, self.right_block)
         sizes = [block.layout.size + self.lanes if block else 0 for block in blocks]
         return [round_up(size, LINE) for size in (*sizes, self.sums.size if self.sums else 0)]
 
     @property
     def floats(self) -> int:
-        """Scratch memory of one worker, in floats."""
+        """Floats of the scratch memory of one worker."""
         return round_up(sum(self.block_sizes), PAGE // FLOAT)

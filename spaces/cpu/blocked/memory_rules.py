@@ -1,4 +1,5 @@
-"""Rules of a contraction about memory: what must be packed, what is worth packing, what fits."""
+"""The rules of a product about memory: what must be packed, what is worth packing, what must
+fit."""
 
 from __future__ import annotations
 
@@ -16,15 +17,16 @@ from tilewright.spaces.template import Rule
 from tilewright.spaces.workloads.packing import PANEL
 
 ROWS_FOR_DOT = 16
-"""Rows from which packing pairs is sure to pay."""
+"""The least rows for which packing pairs is sure to pay."""
 ROWS_PER_PACKED = 512
-"""Rows of the product from which a right operand over many pages is better packed."""
+"""The least rows of a product for which a right operand over many pages is better packed."""
 COLUMNS_PER_PACKED = 512
-"""Columns that must use a packed left block: fewer do not repay the copy."""
+"""The least columns that must use a packed left block: fewer do not repay the copy."""
 
 
 def layout_rules(context: Context) -> list[Rule]:
-    """What must be packed because registers cannot be filled from it as it lies."""
+    """Return the rules on what must be packed because registers cannot be filled from it in
+    place."""
     product, has_dot = context.product, "dot" in context.values["multiply"]
     has_pairs = product.has_pairs(product.left)
     return [
@@ -64,7 +66,7 @@ def layout_rules(context: Context) -> list[Rule]:
 
 
 def _panel_rules(context: Context) -> list[Rule]:
-    """A tile begins with a panel of packed weights."""
+    """Return the rule that a tile begins with a panel of packed weights."""
     if not context.product.right.packed:
         return []
     return [
@@ -81,7 +83,7 @@ def _panel_rules(context: Context) -> list[Rule]:
 
 
 def packing_rules(context: Context) -> list[Rule]:
-    """Where packing pays, and where leaving it out does."""
+    """Return the rules on where packing pays, and where reading in place does."""
     product = context.product
     apart = product.right.stride(product.depth) * product.right.element.bytes
     height = _rows_without_conflict(context)
@@ -128,11 +130,11 @@ def packing_rules(context: Context) -> list[Rule]:
 
 
 def ahead_rules(context: Context) -> list[Rule]:
-    """Where asking ahead for the right operand is of use."""
+    """Return the rules on where it is of use to prefetch the right operand."""
     product, target = context.product, context.target
 
     def following(c: Any) -> Any:
-        """Bytes of the next block to be packed."""
+        """Return the bytes of the next block to be packed."""
         return product.right.element.bytes * c["block_depth"] * c["block_columns"]
 
     return [
@@ -164,12 +166,14 @@ def ahead_rules(context: Context) -> list[Rule]:
 
 
 def cache_rules(context: Context) -> list[Rule]:
-    """Each loop's working set must fit its cache; the smallest bound of a decision is always
-    allowed, so the space is never empty."""
+    """Return the rules that each loop's working set fits its cache.
+
+    The smallest bound of a decision is always allowed, so that the space is never empty.
+    """
     target, lanes, values = context.target, context.lanes, context.values
 
     def term(c: Any) -> Any:
-        """Bytes of one packed term."""
+        """Return the bytes of one packed term."""
         return np.where(np.asarray(c["multiply"]) == "dot", 2, 4)
 
     def panels(c: Any) -> Any:
@@ -205,9 +209,11 @@ def cache_rules(context: Context) -> list[Rule]:
 def packed_block(
     context: TileContext, side: str, reads: tuple[str, ...], bytes: Callable[[Any], Any]
 ) -> Rule:
-    """The packed block of an operand, of so many ``bytes``, fits its cache: L2 that of the left
-    one, L3 that of the right one. The last of the decisions it ``reads`` bounds it, by its least
-    value at least."""
+    """Return the rule that a packed block, of so many ``bytes``, fits its cache: L2 for the left
+    operand's, L3 for the right one's.
+
+    The last of the decisions that it ``reads`` bounds the block; its least value is always allowed.
+    """
     target, bound = context.target, reads[-1]
     cache, room = ("L2", target.l2_bytes) if side == "left" else ("L3", target.l3_bytes)
     return Rule(
@@ -225,7 +231,7 @@ def packed_block(
 
 
 def _rows_without_conflict(context: Context) -> int:
-    """How many rows of the unpacked left operand L1 holds at the same depth."""
+    """Return how many rows of the unpacked left operand L1 holds at one depth."""
     product = context.product
     if not product.left_runs_deep:
         return product.rows

@@ -1,14 +1,14 @@
-"""Packed blocks: parts of an operand copied to where the register tile reads them best.
+"""Packed blocks: parts of an operand, copied to where register tiles read them best.
 
-A left block keeps the order of its source: contiguous depth is copied row by row, the rows a
-little apart so that they do not compete for the same cache sets; an operand contiguous along rows
-becomes panels of tile height. A right block is always panels of tile width, transposed on the way
-where the source is contiguous along the depth. Why panels: Goto and van de Geijn, "Anatomy of
-High-Performance Matrix Multiplication", ACM TOMS 2008, section 4. Elements become float32, or
-stay pairs of bfloat16. Depth counts steps (see ``spaces.cpu.tiles.steps``).
+A left block keeps the order of its source. If the depth is contiguous, rows are copied one by one
+and padded, so that they do not compete for the same cache sets; an operand that is contiguous along
+rows becomes panels of tile height. A right block is always panels of tile width, transposed if the
+source is contiguous along the depth. Why panels: Goto and van de Geijn, "Anatomy of
+High-Performance Matrix Multiplication", ACM TOMS 2008, section 4. Elements become float32, or stay
+pairs of bfloat16. The depth counts steps (see ``spaces.cpu.tiles.steps``).
 
-Every function writes whole vectors at ascending addresses. What a vector writes past its panel is
-overwritten by the next one, and a block needs ``lanes`` elements to spare after its end.
+Each function writes whole vectors at ascending addresses. What a vector writes past its panel is
+overwritten by the next one, and a block needs room for ``lanes`` elements behind its end.
 """
 
 from __future__ import annotations
@@ -30,31 +30,32 @@ REMEMBERED = 512  # texts of functions
 
 @dataclass(frozen=True)
 class LeftBlock:
-    """A block of ``panels`` times ``height`` rows by ``depth``, a multiple of ``lanes``."""
+    """A packed block of ``panels`` times ``height`` rows by ``depth``, which is a multiple of
+    ``lanes``."""
 
     panels: int
     height: int
     depth: int
     lanes: int
     dtype: str
-    """Of the packed elements."""
+    """The type of the packed elements."""
     source: Stream
 
     @cached_property
     def panel(self) -> Strided:
-        """Where a panel keeps (row, depth)."""
+        """The layout (row, depth) of one panel."""
         if self.source.deep:
             return row_major(self.height, self.depth).padded(1, self.lanes)
         return column_major(self.height, self.depth)
 
     @cached_property
     def layout(self) -> Layout:
-        """Where the block keeps (row, depth)."""
+        """The layout (row, depth) of the block."""
         return row_major(self.panels, 1) * self.panel
 
     def function(self, name: str) -> list[str]:
-        """C function ``name(p, q, rows, depth)``: from p, in the source, to q; it takes terms
-        for depth if they are odd."""
+        """Return the C function ``name(p, q, rows, depth)`` that packs from ``p``, a place in the
+        source, to ``q``. It takes the number of terms instead of ``depth`` if that is odd."""
         return _function(
             f"{name}(const {self.source.c_type} *restrict p, {C_TYPES[self.dtype]} *restrict q, "
             f"long rows, long {self.source.extent})",
@@ -63,7 +64,7 @@ class LeftBlock:
         )
 
     def body(self) -> list[str]:
-        """The lines within the function."""
+        """Return the lines of the function's body."""
         if self.source.deep:
             grid = repeat(self.panels * self.height, self.depth // self.lanes)
             tiles = grid * spatial(1, self.lanes)
@@ -97,29 +98,30 @@ class LeftBlock:
 
 @dataclass(frozen=True)
 class RightBlock:
-    """A block of ``depth``, a multiple of ``lanes``, by ``panels`` times ``width`` columns."""
+    """A packed block of ``depth``, which is a multiple of ``lanes``, by ``panels`` times ``width``
+    columns."""
 
     panels: int
     width: int
     depth: int
     lanes: int
     dtype: str
-    """Of the packed elements."""
+    """The type of the packed elements."""
     source: Stream
 
     @cached_property
     def panel(self) -> Strided:
-        """Where a panel keeps (depth, column)."""
+        """The layout (depth, column) of one panel."""
         return row_major(self.depth, self.width)
 
     @cached_property
     def layout(self) -> Layout:
-        """Where the block keeps (depth, column)."""
+        """The layout (depth, column) of the block."""
         return row_major(1, self.panels) * self.panel
 
     def function(self, name: str) -> list[str]:
-        """C function ``name(p, q, depth, columns)``: from p, in the source, to q; it takes terms
-        for depth if they are odd."""
+        """Return the C function ``name(p, q, depth, columns)`` that packs from ``p``, a place in
+        the source, to ``q``. It takes the number of terms instead of ``depth`` if that is odd."""
         signature = (
             f"{name}(const {self.source.c_type} *restrict p, {C_TYPES[self.dtype]} *restrict q, "
             f"long {self.source.extent}, long columns)"
@@ -127,10 +129,10 @@ class RightBlock:
         return _function(signature, self.source, _body(self))
 
     def body(self) -> list[str]:
-        """The lines within the function."""
+        """Return the lines of the function's body."""
         source = self.source
-        # Of a row that runs along the depth, a whole cache line is taken before the next rows: as
-        # many as a panel has may fall into one set of the cache.
+        # Rows of the source that run along the depth may all fall into one set of the
+        # cache: a whole line of each is used before the next rows are.
         step = max(self.lanes, LINE) if source.deep else 1
         tiles = repeat(ceil_div(self.depth, step), self.panels, order=(1, 0)) * spatial(
             step, self.width
@@ -162,7 +164,7 @@ class RightBlock:
 
 @lru_cache(maxsize=REMEMBERED)
 def _body(block: LeftBlock | RightBlock) -> Sequence[str]:
-    """A search tries the same blocks in many kernels."""
+    """Return the lines of a block's function; a search tries the same blocks in many kernels."""
     return tuple(block.body())
 
 

@@ -1,4 +1,4 @@
-"""What the rules of a contraction judge by."""
+"""The facts that the rules of a product read: extents, the machine, and the values of decisions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tilewright.spaces.workloads.product import Product
 
 
 class Extents(Protocol):
-    """How many rows and columns tiles are cut from."""
+    """The rows and columns that tiles are cut from."""
 
     @property
     def rows(self) -> int:
@@ -34,7 +34,7 @@ class Extents(Protocol):
 
 @dataclass(frozen=True)
 class Cut:
-    """Extents of what is no whole product, such as a line of it."""
+    """Extents of a part of a product, such as one of its lines."""
 
     rows: int
     columns: int
@@ -42,8 +42,8 @@ class Cut:
 
 @dataclass(frozen=True)
 class TileContext:
-    """What rules of register tiles judge by: what they are cut from, the machine, and each
-    decision's values."""
+    """The facts for rules of register tiles: what tiles are cut from, the machine, and the values
+    of each decision."""
 
     product: Extents
     target: CpuTarget
@@ -51,40 +51,40 @@ class TileContext:
 
     @property
     def lanes(self) -> int:
-        """Floats in a vector."""
+        """The number of floats in a vector."""
         return self.target.lanes(FLOAT)
 
     @cached_property
     def tiles(self) -> list[tuple[int, int]]:
-        """Tiles (rows, vectors) that fit the registers and the product."""
+        """The tiles (rows, vectors) that fit the registers and the product."""
         tiles = pairs(self.values["tile_rows"].tolist(), self.values["tile_vectors"].tolist())
         inside = [(r, v) for r, v in tiles if r <= self.product.rows and v <= self.widest]
         return [(r, v) for r, v in inside if self.fits(r, v)]
 
     def fits(self, rows: Any, vectors: Any) -> Any:
-        """Whether a tile fits in the registers."""
+        """Tell whether a tile fits in the registers."""
         return registers(rows, vectors) <= self.target.vector_registers
 
     @property
     def widest(self) -> int:
-        """Vectors in a row of the product."""
+        """The number of vectors in a row of the product."""
         return int(ceil_div(self.product.columns, self.lanes))
 
     def before(self, name: str, value: Any) -> Any:
-        """The next smaller value of a decision; 0 below the smallest."""
+        """Return the next smaller value of a decision, or 0 for the smallest one."""
         known = np.concatenate([[0], self.values[name]])
         return known[np.searchsorted(self.values[name], value)]
 
 
 @dataclass(frozen=True)
 class Context(TileContext):
-    """What all rules of plain products judge by."""
+    """The facts for the rules of plain products."""
 
     product: Product
 
     @property
     def widest(self) -> int:
-        """Vectors in a row of the product, or in whole panels of packed weights."""
+        """The number of vectors in a row of the product, or in whole panels of packed weights."""
         if not self.product.right.packed:
             return super().widest
         return round_up(self.product.columns, PANEL) // self.lanes

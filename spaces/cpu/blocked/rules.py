@@ -1,10 +1,11 @@
-"""What rules out a schedule of a contraction, and the sentence that says so.
+"""The rules that refuse a schedule of a matrix product, each with its sentence.
 
-Three kinds. Resources: accumulators must fit in registers, and what a loop order keeps must fit
-in its cache (Low et al., "Analytical Modeling Is Enough for High-Performance BLIS", ACM TOMS 2016,
-section 4). Merit: tiles that cannot hide the latency of an FMA, or that load more than they
-compute, and copies that do not pay are left out where the product allows better. Identity: bounds
-that lead to the same blocks as a smaller bound are the same schedule, and only the smallest stays.
+There are three kinds. Resources: accumulators must fit in registers, and what a loop order keeps
+must fit in its cache (Low et al., "Analytical Modeling Is Enough for High-Performance BLIS", ACM
+TOMS 2016, section 4). Merit: tiles that cannot hide the latency of an FMA, tiles that load more
+than they compute, and copies that do not pay are refused where the product allows better ones.
+Identity: a bound that leads to the same blocks as a smaller bound gives the same schedule, and only
+the smallest is allowed.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from tilewright.spaces.template import Decision, Rule
 from tilewright.spaces.workloads.product import Product
 
 LEAST_CHAINS = 8
-"""Independent accumulations that keep two FMA pipes of latency 4 busy; with many registers, a
-third of them must accumulate."""
+"""The least independent accumulations: they keep two FMA pipes of latency 4 busy. With many
+registers, a third of them must accumulate."""
 LEAST_INTENSITY = 1.5
-"""FMAs per load, for cores that start as many loads as FMAs a cycle, with room for misses; with
-few registers, three quarters of the best there is."""
+"""The least FMAs per load, for cores that start as many loads as FMAs a cycle, with room for
+misses. With few registers, it is three quarters of the best that tiles reach."""
 TILE = ("tile_rows", "tile_vectors")
 WORKERS = ("row_workers", "column_workers", "batch_workers")
 
@@ -49,7 +50,7 @@ WORKERS = ("row_workers", "column_workers", "batch_workers")
 def contraction_rules(
     product: Product, target: CpuTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the contraction template, cheapest first."""
+    """Return all rules of the template for plain products, the cheapest first."""
     values = {decision.name: np.array(decision.values) for decision in decisions}
     makers = (
         *(tile_rules, _worker_rules, layout_rules, packing_rules, cache_rules, ahead_rules),
@@ -60,7 +61,8 @@ def contraction_rules(
 
 
 def tile_rules(context: TileContext) -> list[Rule]:
-    """What fits the registers and the product, and keeps the multipliers busy."""
+    """Return the rules that a tile fits the registers and the product, and keeps the multipliers
+    busy."""
     return [*_fitting_rules(context), *_busy_rules(context)]
 
 
@@ -140,8 +142,8 @@ def _worker_rules(context: Context) -> list[Rule]:
 
 
 def worker_rules(context: TileContext, work: float, most: Mapping[str, int]) -> list[Rule]:
-    """No more workers than threads, and no fewer than ``work``, in multiply-adds, is worth;
-    ``most`` says of each kind how many there is something to do for."""
+    """Return the rules that there are no more workers than threads, and no fewer than ``work``, a
+    number of multiply-adds, is worth; ``most`` gives the most useful workers of each kind."""
     threads = context.target.threads
     wanted = int(min(threads, max(1.0, work // LEAST_WORK)))
     reads = tuple(name for name in WORKERS if name in context.values)
@@ -177,7 +179,8 @@ def _identity_rules(context: Context) -> list[Rule]:
 
 
 def distinct(context: TileContext, name: str, reads: tuple[str, ...], count: Any) -> Rule:
-    """Of bounds ``name`` that make the same ``count(c, bound)`` of blocks, the smallest only."""
+    """Return the rule that, of bounds ``name`` with the same ``count(c, bound)`` of blocks, only
+    the smallest is allowed."""
 
     def holds(c: Any) -> Any:
         before = context.before(name, c[name])

@@ -1,8 +1,10 @@
-"""The CPU template for contractions: what can be decided.
+"""The CPU template for matrix products whose rows repay packed panels.
 
-Block shapes are bounds taken from the machine's caches, not divisors of the input; see
-``spaces.cpu.blocked.blocking`` for what a bound makes of a given size, ``spaces.cpu.blocked.rules``
-for what may go together, and ``spaces.cpu.blocked.code`` for the kernel.
+Decisions: pairs or single terms to ``multiply``, the register tile, the workers of each kind, the
+order of tiles, which operands are packed, bounds of the cache blocks, ``unroll`` and ``prefetch``.
+Bounds come from the machine's caches and are no divisors of the input:
+``spaces.cpu.blocked.blocking`` computes the blocks of a given size, ``spaces.cpu.blocked.rules``
+says which decisions go together, and ``spaces.cpu.blocked.code`` writes the kernel.
 """
 
 from __future__ import annotations
@@ -30,12 +32,13 @@ from tilewright.spaces.workloads.product import orient, product_of
 from tilewright.spaces.workloads.workload import Workload
 
 PANEL_WIDTH = 32
-"""Columns of a typical panel, which is to be as deep as L1 holds, and at most half of L2."""
+"""The columns of a typical panel; its depth is at least what L1 holds, and at most what half of L2
+does."""
 
 
 class BlockedTemplate(Template):
-    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` by packed, blocked panels, once
-    or for each product of a batch."""
+    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` in cache blocks, once or for each
+    product of a batch."""
 
     name: ClassVar[str] = "contraction"
     version: ClassVar[int] = 4
@@ -51,8 +54,8 @@ class BlockedTemplate(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no product of matrices, a dtype that kernels here do not load or store, or so
-        few rows that a thin template serves better."""
+        """Say why there is no kernel: no product of matrices, a type that is neither loaded nor
+        stored, or so few rows that a thin template serves better."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
         for operand in workload.operands:
@@ -71,22 +74,23 @@ class BlockedTemplate(Template):
         )
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.blocked.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.blocked.traffic``."""
         return contraction_quantities(self.product, self.cpu, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel of a schedule; its entry is named after the workload and the
+        schedule."""
         from tilewright.spaces.cpu.blocked.code import ContractionCode
 
         code = ContractionCode(self.product, schedule.values, self.lanes, self.entry(schedule))
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why not: rows alone can be open."""
+        """Say why an axis cannot be open: only that of rows can."""
         return why_no_open_rows(self.product, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
-        """Return the kernel of any number of rows up to the product's."""
+        """Return the kernel of any number of rows, up to the product's."""
         from tilewright.spaces.cpu.blocked.code import ContractionCode
 
         entry = f"{self.entry(schedule)}_open"
@@ -123,8 +127,10 @@ class BlockedTemplate(Template):
 
 
 def _geometric(least: int, most: int, halves: bool = False) -> tuple[int, ...]:
-    """Powers of two times ``least`` up to ``most``, with the points half-way if asked; where the
-    caches are so unlike others that there is none, ``least`` alone."""
+    """Return powers of two times ``least`` up to ``most``, with the points half-way if ``halves``.
+
+    If unusual caches leave none, return ``least`` alone.
+    """
     values, value = [], least
     while value <= most:
         values += [value, value * 3 // 2] if halves else [value]

@@ -1,8 +1,8 @@
-"""Work and memory traffic of a blocked contraction, for whole populations at once.
+"""Work and memory traffic of a blocked product, computed for whole populations at once.
 
-The analytic model of Low et al., "Analytical Modeling Is Enough for High-Performance BLIS", ACM
-TOMS 2016: each loop around the micro-kernel keeps one operand's block in one cache and streams
-another past it; a block that does not fit is streamed again on every turn. Names and units are
+The model is that of Low et al., "Analytical Modeling Is Enough for High-Performance BLIS", ACM TOMS
+2016: each loop around the micro-kernel keeps one operand's block in one cache and streams the other
+operand past it; a block that does not fit is streamed again on every turn. Names and units are
 those of ``spaces.quantities``.
 """
 
@@ -32,13 +32,13 @@ TOTALS = {
     *("flops", "useful_flops", "instructions", "register_bytes", "near_bytes", "middle_bytes"),
     *("packing_bytes", "epilogue_elements", "tile_visits"),
 }
-"""What all products of a batch have together; they are worked out for one."""
+"""Quantities that add up over a batch; they are computed for one product and multiplied."""
 
 
 def contraction_quantities(
     product: Product, target: CpuTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
-    """Every quantity of ``spaces.quantities``, one float64 array each."""
+    """Compute every quantity of ``spaces.quantities``, one float64 array each."""
     lanes = target.lanes(FLOAT)
     wide = widened(columns)
     b = blocking(product, lanes, wide)
@@ -100,8 +100,11 @@ def _work(product: Product, b: Blocking, lanes: int, values: Columns) -> dict[st
 def _near_and_middle(
     product: Product, b: Blocking, target: CpuTarget, values: Columns
 ) -> dict[str, np.ndarray]:
-    """Between L1 and L2, L2 and L3: one panel stays in L1 while the other operand's block, which
-    stays in L2 if it can, streams past it."""
+    """Compute the bytes that move between L1 and L2, and between L2 and L3.
+
+    One panel stays in L1 while the other operand's block, which stays in L2 if it fits, streams
+    past it.
+    """
     row_tiles = ceil_div(product.rows, b.tile_rows)
     column_tiles = ceil_div(product.columns, b.tile_columns)
     row_blocks, column_blocks = b.row_blocks * b.row_workers, b.column_blocks * b.column_workers
@@ -145,14 +148,14 @@ def _near_and_middle(
 
 
 def _apart(product: Product, operand: Operand) -> int:
-    """Bytes from one run of an operand to the next."""
+    """Return the bytes from one run of an operand to the next."""
     if operand.packed:
         return LINE_BYTES
     return int(operand.element.bytes * max(product.layout(operand).strides))
 
 
 def _in_place(values: Columns, share: np.ndarray) -> np.ndarray:
-    """The share of a cache that the right operand finds, all of it if it is packed."""
+    """Return the share of a cache that the right operand can use: all of it if it is packed."""
     found: np.ndarray = np.where(values["pack_right"], 1.0, share)
     return found
 
@@ -160,7 +163,8 @@ def _in_place(values: Columns, share: np.ndarray) -> np.ndarray:
 def _far_and_main(
     product: Product, b: Blocking, target: CpuTarget, values: Columns
 ) -> dict[str, np.ndarray]:
-    """Between L3 and memory: the right block stays in L3 while the left operand streams past."""
+    """Compute the bytes that move to and from memory: the right block stays in L3, and the left
+    operand streams past it."""
     workers = b.workers
     right_block = _term_bytes(values) * b.block_depth * b.block_columns
     left_block = _term_bytes(values) * b.block_depth * b.block_rows

@@ -1,1 +1,1 @@
-"""What the inner loops of several templates share: register tiles, dot products, epilogues."""
+"""The inner loops that several templates share: register tiles, dot products, epilogues."""

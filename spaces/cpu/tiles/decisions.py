@@ -1,5 +1,5 @@
-"""What can be decided of a register tile, whatever template cuts a product into such, and the
-registers that it takes."""
+"""The values of decisions about register tiles, for all templates, and the registers that tiles
+take."""
 
 from __future__ import annotations
 
@@ -11,24 +11,28 @@ from tilewright.spaces.template import Rule
 TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28)
 TILE_VECTORS = (1, 2, 3, 4)
 WHOLE_TILE_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)
-"""Rows of tiles that blocks of rows are made of; :func:`whole_tile_rules` says which may be."""
+"""The rows of tiles that divide blocks of rows; :func:`whole_tile_rules` says which may be."""
 MANY_REGISTERS = 32
-"""Registers from which a tile has work enough in one step that much unrolling gains nothing."""
+"""From this many registers on, one step of a tile is so much work that more unrolling gains
+nothing."""
 
 
 def unrolls(cpu: CpuTarget) -> tuple[int, ...]:
-    """Steps of the depth in a turn of the innermost loop."""
+    """Return the numbers of steps of the depth in a turn of the innermost loop."""
     return (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)
 
 
 def registers(rows: Any, vectors: Any) -> Any:
-    """Vector registers a tile takes: accumulators, a row of the right operand, a broadcast."""
+    """Compute the vector registers of a tile: accumulators, a row of the right operand, a
+    broadcast."""
     return rows * vectors + vectors + 1
 
 
 def whole_tile_rules(tile: str, cpu: CpuTarget) -> list[Rule]:
-    """Keep a tile in registers, and blocks of ``rows`` whole numbers of tiles: the tile that the
-    decisions ``TILE_rows`` and ``TILE_vectors`` are about."""
+    """Return the rules that a tile fits the registers, and that blocks of ``rows`` are whole tiles.
+
+    The tile is that of the decisions ``TILE_rows`` and ``TILE_vectors``, for the name ``tile``.
+    """
     rows, vectors = f"{tile}_rows", f"{tile}_vectors"
     return [
         Rule(

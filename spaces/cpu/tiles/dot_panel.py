@@ -1,6 +1,7 @@
-"""The micro-kernel for a right operand that is contiguous along the depth.
+"""The micro-kernel of a panel whose right operand is contiguous along the depth.
 
-It computes dot products with all columns of a panel, a few at a time, so that nothing is packed."""
+It computes dot products with all columns of the panel, a few at a time, so that nothing is packed.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +16,23 @@ from tilewright.spaces.cpu.tiles.dot_tile import DotTile
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 
 MOST_COLUMNS = 4
-"""Columns at a time that meet a few rows while these are in registers."""
+"""The most columns that meet a few rows at a time while these are in registers."""
 
 
 def columns_at_once(rows: Any, chains: Any, registers: int) -> Any:
-    """How many columns a tile of ``rows`` rows can have in so many vector registers, with
-    ``chains`` vectors of partial sums for each result, beside the rows and one of a column;
-    element by element."""
+    """Compute the number of columns that a tile of ``rows`` rows can have in so many vector
+    registers.
+
+    Each result takes ``chains`` vectors of partial sums; the rows and one column take a vector
+    each. Works element by element on arrays.
+    """
     return np.clip((registers - rows - 1) // (rows * chains), 1, MOST_COLUMNS)
 
 
 @dataclass(frozen=True)
 class DotPanel:
-    """A panel of ``columns``, done in tiles such as ``tile``, whose layouts are the panel's."""
+    """A panel of ``columns``, cut into tiles such as ``tile``, which has the layouts of the
+    panel."""
 
     name: str
     columns: int
@@ -35,21 +40,21 @@ class DotPanel:
 
     @property
     def rows(self) -> int:
-        """Of the panel."""
+        """The number of rows of the panel."""
         return self.tile.rows
 
     @property
     def left_dtype(self) -> str:
-        """Of the left operand."""
+        """The type of the left operand."""
         return self.tile.left_dtype
 
     @property
     def right_dtype(self) -> str:
-        """Of the right operand."""
+        """The type of the right operand."""
         return self.tile.right_dtype
 
     def source(self) -> list[str]:
-        """The C function ``name(a, b, s, depth, accumulate)``, after those of its tiles."""
+        """Return the C function ``name(a, b, s, depth, accumulate)``, after those of its tiles."""
         a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
         width = min(self.tile.columns, self.columns)
         rest = self.columns % width
@@ -69,6 +74,6 @@ class DotPanel:
         return replace(self.tile, name=f"{self.name}_dots{columns}", columns=columns)
 
     def _call(self, columns: int, j: Index) -> str:
-        """The tile of so many columns that begins at column ``j``."""
+        """Return the call of the tile of so many columns that begins at column ``j``."""
         b, s = self.tile.right.emit(0, j), self.tile.sums.emit(0, j)
         return f"{self._dots(columns).name}(a, b + {b}, s + {s}, depth, accumulate);"

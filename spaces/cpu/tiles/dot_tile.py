@@ -1,7 +1,8 @@
-"""The micro-kernel of a right operand that is contiguous along the depth: dot products.
+"""The micro-kernel of a tile whose right operand is contiguous along the depth: dot products.
 
-``s[i, j] (+)= sum_k a[i, k] * b[k, j]`` for a tile of ``rows`` times ``columns`` results. Lanes
-run along the depth, each result has ``unroll`` vectors of partial sums, added up at the end.
+It computes ``s[i, j] (+)= sum_k a[i, k] * b[k, j]`` for ``rows`` times ``columns`` results. Lanes
+run along the depth; each result has ``unroll`` vectors of partial sums, which are added up at the
+end.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from tilewright.spaces.cpu.vectors.simd import C_TYPES
 
 @dataclass(frozen=True)
 class DotTile:
-    """A tile and what it reads and writes; ``left`` and ``right`` are contiguous along the depth.
+    """A tile, with the layouts of what it reads and writes; ``left`` and ``right`` are contiguous
+    along the depth.
 
-    ``left`` (row, depth), ``right`` (depth, column) and ``sums`` (row, column) lay out what the
-    arguments a, b and s point to. Both operands may be of pairs, and depth counts steps (see
-    ``spaces.cpu.tiles.steps``). Vectors of b are prefetched ``prefetch_columns`` columns further
-    on, 0 for none.
+    ``left`` (row, depth), ``right`` (depth, column) and ``sums`` (row, column) are the layouts at
+    the arguments a, b and s. Both operands may be of pairs; the depth then counts steps (see
+    ``spaces.cpu.tiles.steps``). Vectors of b are prefetched ``prefetch_columns`` columns ahead, or
+    not at all if that is 0.
     """
 
     name: str
@@ -39,7 +41,7 @@ class DotTile:
     right_dtype: str = "float32"
 
     def source(self) -> list[str]:
-        """The C function ``name(a, b, s, depth, accumulate)``."""
+        """Return the C function ``name(a, b, s, depth, accumulate)``."""
         a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
         depth, step = self.left.shape[1], self.lanes * self.unroll
         whole = repeat(max(depth // step, 1)) * spatial(step)
@@ -85,7 +87,8 @@ class DotTile:
         return [f"const long left = depth - ({k});", *self._step(k, 0, load)]
 
     def _step(self, k: Index, chain: int, load: str) -> list[str]:
-        """One vector of depth: those of all rows first, then one column after the other."""
+        """Write one vector along the depth: it is loaded for all rows, then for one column after
+        the other."""
         lines = []
         for i in range(self.rows):
             place = f"a + {self.left.emit(i, k)}"
@@ -93,7 +96,8 @@ class DotTile:
         for j in range(self.columns):
             place = f"b + {self.right.emit(k, j)}"
             if self.prefetch_columns:
-                # Not needed before the columns of this tile are done: L2 is near enough.
+                # L2 is near enough, for this is needed only after the columns of
+                # this tile.
                 ahead = f"b + {self.right.emit(k, j + self.prefetch_columns)}"
                 lines.append(f"__builtin_prefetch({ahead}, 0, 2);")
             lines.append(f"const vf b{j} = {load.format(self.right_dtype, place)};")

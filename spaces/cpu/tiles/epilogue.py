@@ -1,4 +1,4 @@
-"""The end of a tile: sums in, epilogue applied vector by vector, output out."""
+"""The end of a tile: the epilogue is applied to sums, vector by vector, and stored."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from tilewright.spaces.workloads.product import Product
 def finish_function(
     name: str, product: Product, rows: int, vectors: int, lanes: int, sums: Layout
 ) -> list[str]:
-    """C function ``name(s, c, operands..., rows, columns)`` for tiles of up to ``rows`` rows of
-    ``vectors`` vectors; ``s`` is laid out as ``sums`` and may be ``c``.
+    """Return the C function ``name(s, c, operands..., rows, columns)`` that finishes a tile.
 
-    A loop over vectors in L1, not over accumulators in registers: one copy of the epilogue's code
-    serves all tile shapes, at the price of one load and one store an element.
+    A tile has up to ``rows`` rows of ``vectors`` vectors. Sums are at ``s`` in the layout ``sums``,
+    and the output is at ``c``, which may be the same memory. The loop runs over vectors in L1 and
+    not over accumulators in registers: one copy of the epilogue serves all tile shapes, at the
+    price of one load and one store for each vector.
     """
     workload = product.workload
     arguments = [
@@ -56,12 +57,13 @@ def finish_function(
 
 
 def operand_name(name: str) -> str:
-    """The C name of an epilogue operand; the prefix keeps clear of C's words and of our names."""
+    """Return the C name of an epilogue's operand; the prefix avoids words of C and names of
+    ours."""
     return f"e_{name}"
 
 
 def _value(product: Product, i: Index, j: Index) -> str:
-    """The epilogue of ``x`` as a vector expression."""
+    """Return the epilogue of ``x`` as a vector expression."""
     workload = product.workload
     if workload.epilogue is None:
         return "x"
@@ -70,6 +72,6 @@ def _value(product: Product, i: Index, j: Index) -> str:
 
 
 def _load(product: Product, operand: Operand, i: Index, j: Index) -> str:
-    """The elements of an operand beside a vector of sums."""
+    """Return the elements of an operand that belong to a vector of sums."""
     place = f"{operand_name(operand.name)} + {product.layout(operand).emit(i, j)}"
     return loaded(operand.dtype, place, operand.stride(product.column), "left")

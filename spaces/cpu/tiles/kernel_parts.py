@@ -1,4 +1,4 @@
-"""What the C of blocked and of thin contractions has in common."""
+"""Parts of C that kernels of blocked and of thin products share."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ _FIRST = Index()
 
 
 def tile_extents(total: int, tile: int) -> list[int]:
-    """The distinct extents of tiles along an axis."""
+    """Return the distinct extents of tiles along an axis: that of full ones, and that of the last
+    one."""
     rest = total % tile
     return [tile] * (total >= tile) + [rest] * (rest > 0)
 
 
 def tile_heights(rows: int, tile: int, is_open: bool) -> list[int]:
-    """The numbers of rows that a tile may have, of so many rows, or of as many as a call gives."""
+    """Return the numbers of rows that a tile may have, if a product has ``rows`` rows, or, for an
+    open one, as many as a call gives."""
     return [tile, *range(1, tile)] if is_open else tile_extents(rows, tile)
 
 
 def open_rows(product: Product) -> str:
-    """The C declaration of ``rows_given``, the rows of a call, in a function of workers."""
+    """Return the C declaration of ``rows_given``, the number of rows of a call, in a worker's
+    function."""
     return f"const long rows_given = {open_extent(product.workload.operands)};"
 
 
@@ -42,10 +45,13 @@ def tile_choice(
     full: tuple[int, int],
     further: str = "",
 ) -> list[str]:
-    """C function ``name(a, b, s, rows, columns, depth, accumulate, further...)``: calls the
-    micro-kernel for what is left of a ``full`` tile (rows, columns) of the ``whole``. With each
-    micro-kernel comes the text of its arguments after those that all have. Of several lower ones,
-    that which is high enough is called: they come in the order of their rows."""
+    """Return the C function ``name(a, b, s, rows, columns, depth, accumulate, further...)``, which
+    calls the micro-kernel for what remains of a ``full`` tile (rows, columns).
+
+    ``whole`` is the extent (rows, columns) that tiles are cut from. Each micro-kernel comes with
+    the text of its arguments behind those that all have. Lower micro-kernels come in ascending
+    order of rows: the first one that is high enough is called.
+    """
     chosen = []
     heights = {tile.rows for tile, _ in tiles}
     for tile, arguments in tiles:
@@ -66,8 +72,8 @@ def tile_choice(
 
 
 def pointers(product: Product, left: Stream, right: Stream, number: Index = _FIRST) -> list[str]:
-    """C variables for the buffers of ``call``, as :func:`pointer` names them: where product
-    ``number`` of a batch has its part of them."""
+    """Declare C variables for the buffers of ``call``, named by :func:`pointer`, at the part of
+    product ``number`` of a batch."""
     lines = []
     streams = {product.left.name: left, product.right.name: right}
     for i, operand in enumerate(product.numbered):
@@ -83,6 +89,6 @@ def pointers(product: Product, left: Stream, right: Stream, number: Index = _FIR
 
 
 def pointer(product: Product, operand: Array) -> str:
-    """The C variable that points to ``operand``."""
+    """Return the name of the C variable that points to ``operand``."""
     own = {"l": product.left, "r": product.right, "c": product.output}
     return next((name for name, o in own.items() if o is operand), operand_name(operand.name))

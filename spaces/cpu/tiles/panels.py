@@ -1,4 +1,4 @@
-"""Products of packed weights have kernels if their words fill the lanes of a vector."""
+"""Reasons why products of packed weights have no kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from tilewright.spaces.workloads.product import Product
 
 
 def why_not_packed(product: Product, target: CpuTarget) -> str | None:
-    """Say why no kernel reads the packed weights of a product; None if they are not packed."""
+    """Say why no kernel reads the packed weights of a product; None if one does, or none are
+    packed."""
     if product.left.packed:
         return f"{product.left.name} is packed; needs its columns along those of the output"
     if product.right.packed and TERMS[product.right.dtype] > 1 and not target.bf16_dot:
@@ -17,7 +18,7 @@ def why_not_packed(product: Product, target: CpuTarget) -> str | None:
 
 
 def why_not_thin(product: Product) -> str | None:
-    """Say why packed weights need the left operand packed in pairs, too; None if they do not."""
+    """Say why packed weights need pairs of the left operand that it lacks; None if they do not."""
     terms = TERMS[product.right.dtype]
     if terms == 1 or product.has_pairs(product.left):
         return None

@@ -1,8 +1,8 @@
-"""The micro-kernel: a tile of the output held in vector registers over a loop along the depth.
+"""The micro-kernel: a tile of the output stays in vector registers over a loop along the depth.
 
-``s[i, j] (+)= sum_k a[i, k] * b[k, j]`` for one tile of ``rows`` times ``vectors`` vectors, where k
-counts steps (see ``spaces.cpu.tiles.steps``) and a step of two terms is one dot instruction. Each
-accumulator is a variable with a name of its own: an array of them would live in memory.
+It computes ``s[i, j] (+)= sum_k a[i, k] * b[k, j]`` for one tile of ``rows`` times ``vectors``
+vectors, where k counts steps (see ``spaces.cpu.tiles.steps``); a step of two terms is one dot
+instruction. Each accumulator is a variable of its own: an array of them would live in memory.
 """
 
 from __future__ import annotations
@@ -25,21 +25,26 @@ REMEMBERED = 512  # texts of tiles
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """A tile and what it reads and writes.
+    """A tile, with the layouts of what it reads and writes.
 
     ``columns`` need not fill the last vector. ``left`` (row, depth), ``right`` (depth, column) and
-    ``sums`` (row, column) lay out what the arguments a, b and s point to; ``right_is_padded`` says
-    that whole vectors of b may be read. Where ``apart`` is more than 0, b is not packed in pairs:
-    each pair is made of two bfloat16 elements ``apart`` elements apart. Vectors of b are prefetched
-    ``prefetch`` steps deeper and ``prefetch_columns`` columns further on; both 0 for none.
-    ``prefetches_far`` says that this is another tile, and ``fetches_sums`` that the sums are worth
-    prefetching too. ``keeps_right`` keeps vectors of b in registers for any number of rows, not
-    only for a few, and each sum in one register: GCC would rather move sums on to those of operands
-    that it needs no more, and spill others (``tw_used`` of ``spaces.cpu.isa`` says so). ``ahead``
-    lays out, in runs of elements of ``ahead_dtype``, a further argument ``next``: a share of what
-    later tiles read first, to be brought from far away into L2. With ``turns``, outermost first,
-    ``depth`` counts those of the first, and each of the innermost has all steps of ``left``.
-    ``excess`` is that of :class:`~spaces.cpu.tiles.tile_sums.TileSums`.
+    ``sums`` (row, column) are the layouts at the arguments a, b and s; ``right_is_padded`` allows
+    whole vectors of b to be read. If ``apart`` is positive, b is not packed in pairs: each pair is
+    made of two bfloat16 elements that are ``apart`` elements apart.
+
+    Vectors of b are prefetched ``prefetch`` steps deeper and ``prefetch_columns`` columns further
+    on; 0 of both for none. ``prefetches_far`` tells that this place belongs to another tile.
+    ``fetches_sums`` has the sums prefetched. ``ahead`` is the layout (run, element) of a further
+    argument ``next``, whose elements are of ``ahead_dtype``: a share of what later tiles read
+    first, prefetched from far away into L2.
+
+    ``keeps_right`` keeps vectors of b in registers for any number of rows, not only for a few, and
+    each sum in one register. GCC would rather move sums to registers of operands that are no longer
+    needed, and spill others (see ``tw_used`` in ``spaces.cpu.isa``).
+
+    With ``turns``, the outermost first, ``depth`` counts turns of the first loop, and each turn of
+    the innermost has all steps of ``left``. ``excess`` is that of
+    :class:`~spaces.cpu.tiles.tile_sums.TileSums`.
     """
 
     name: str = field(compare=False)
@@ -66,11 +71,12 @@ class RegisterTile:
 
     @property
     def vectors(self) -> int:
-        """Vectors in a row of the tile."""
+        """The number of vectors in a row of the tile."""
         return -(-self.columns // self.lanes)
 
     def source(self) -> list[str]:
-        """The C function ``name(a, b, s, depth, accumulate)``; ``next`` comes last, if needed."""
+        """Return the C function ``name(a, b, s, depth, accumulate)``; ``next`` is its last
+        argument, if there is one."""
         a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
         ahead = f", const {C_TYPES[self.ahead_dtype]} *next" if self.ahead else ""
         left, right, depth = ("left", "right", "turns") if self.turns else ("a", "b", "depth")
@@ -85,8 +91,8 @@ class RegisterTile:
         ]
 
     def body(self) -> list[str]:
-        """The lines within the function: those of all steps, or of one block of steps after the
-        other, whose sums are added up."""
+        """Return the lines of the function's body: one loop over all steps, or one block of steps
+        after the other, each with accumulators of its own."""
         if self.turns:
             return ["  int more = accumulate;", *(f"  {line}" for line in self._nest())]
         if not self._is_deep:
@@ -104,11 +110,11 @@ class RegisterTile:
 
     @property
     def _is_deep(self) -> bool:
-        """Whether there may be more steps than one accumulator takes."""
+        """True if there may be more steps than one accumulator takes."""
         return not self.turns and self.left.shape[1] > MOST_STEPS
 
     def _block(self, loops: Sequence[str], accumulate: str) -> list[str]:
-        """The lines of some steps, and those that store what they add up to."""
+        """Return the lines of some steps, and those that store their sums."""
         sums = TileSums(self.sums, self.columns, self.lanes, self.excess)
         return [
             *(f"  vf {c} = {{0}};" for c, _, _ in self._tasks),
@@ -118,12 +124,12 @@ class RegisterTile:
 
     @cached_property
     def _tasks(self) -> list[tuple[str, int, int]]:
-        """Accumulator, row and first column of each vector of the tile."""
+        """The accumulator, the row and the first column of each vector of the tile."""
         tasks = repeat(self.rows, self.vectors).tasks(0)
         return [(f"c{i}_{j}", i, j * self.lanes) for i, j in tasks]
 
     def _nest(self) -> list[str]:
-        """All turns, and all steps in each of them."""
+        """Return the loops of all turns, and all steps within them."""
         counts = [turn.extent for turn in self.turns]
         extents: list[int | str | None] = ["turns", *counts[1:]]
         outer = around_blocks(self.turns, self.left.shape[1])
@@ -152,11 +158,11 @@ class RegisterTile:
         return around(slice(outer), block, "u")
 
     def _loops(self) -> list[str]:
-        """All steps: first single ones, each of which also asks for one line of the sums and of
-        what is next, then whole turns of the unrolled loop.
+        """Return the loop over all steps: first single ones, then whole turns of the unrolled loop.
 
-        The sums are needed at the end. Asked for one line a step, they arrive in time and never
-        keep the operands waiting.
+        Each single step also prefetches one line of the sums and of ``next``. The sums are needed
+        at the end: prefetched one line a step, they arrive in time and never keep the operands
+        waiting.
         """
         asked = self._asked()
         fetches = max((lines.num_workers for lines, _ in asked), default=0)
@@ -174,7 +180,7 @@ class RegisterTile:
         return loops + turns.emit(0, self._steps, extents=("depth",), base=("start",), prefix="k")
 
     def _asked(self) -> list[tuple[TaskMapping, Callable[..., str]]]:
-        """Lines to ask for, one after the other, and how."""
+        """Return the grids of lines to prefetch, each with the function that prefetches one."""
         asked: list[tuple[TaskMapping, Callable[..., str]]] = []
         if self.fetches_sums:
             lines = self.vectors + (self.sums.strides[0] % LINE > 0)
@@ -191,7 +197,8 @@ class RegisterTile:
     def _ask(
         self, lines: TaskMapping, fetch: Callable[..., str], step: Index, steps: int
     ) -> list[str]:
-        """Asks for the line of ``step``, which is less than ``steps + unroll``."""
+        """Return the lines that prefetch the line of ``step``, which is less than ``steps +
+        unroll``."""
         width = lines.task_shape[1]
         grid = spatial(-(-(steps + self.unroll) // width), width)
         asked = grid.emit(step, lambda line: [fetch(*line)])
@@ -214,7 +221,8 @@ class RegisterTile:
         return lines
 
     def _step(self, indices: Sequence[Index]) -> list[str]:
-        """One step of depth: load the vectors of b, then one row of the tile after the other."""
+        """Return one step of depth: vectors of b are loaded, then one row after the other
+        multiplies."""
         (k,) = indices
         lines = [
             f"const {C_TYPES[self.left_dtype]} *ak = a + {self.left.emit(0, k)};",
@@ -251,7 +259,7 @@ class RegisterTile:
         return f"tw_keep({vector})" if keeps else vector
 
     def _right_pairs(self) -> list[str]:
-        """Two vectors of pairs at a time, where there are as many whole ones."""
+        """Load vectors of pairs: two at a time as long as two whole ones remain."""
         lines, j = [], 0
         while j < self.vectors:
             column = j * self.lanes
@@ -268,11 +276,11 @@ class RegisterTile:
         return lines
 
     def _ahead(self, column: int) -> list[str]:
-        """Prefetches of the line of b that begins with ``column``.
+        """Return the prefetches for the line of b that begins at ``column``.
 
-        What is needed only after this whole tile would be evicted from L1 by itself if rows are a
-        multiple of a page apart, so L2 gets it. Prefetching the last element of a
-        line also covers a line shared by two misaligned tiles.
+        If rows are a multiple of a page apart, what is needed only after this whole tile would
+        evict itself from L1, so that it is prefetched to L2. The last element of a line is
+        prefetched, which also covers a line that two misaligned tiles share.
         """
         line = LINE_BYTES // element_bytes(self.right_dtype)
         if column % line or not (self.prefetch or self.prefetch_columns):
@@ -285,5 +293,5 @@ class RegisterTile:
 
 @lru_cache(maxsize=REMEMBERED)
 def _body(tile: RegisterTile) -> Sequence[str]:
-    """A search tries the same tiles in many kernels."""
+    """Return the lines of a tile's function; a search tries the same tiles in many kernels."""
     return tuple(tile.body())

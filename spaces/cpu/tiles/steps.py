@@ -1,8 +1,8 @@
-"""Operands as the inner loop reads them: in steps of depth of one term each, or of two.
+"""Operands as the inner loop reads them: in steps of one term of the depth each, or of two.
 
 A dot instruction multiplies pairs of bfloat16 terms and adds both products to a float32 lane. Two
-terms then make one 32-bit word, and a product of K terms has K / 2 steps. An operand contiguous
-along the depth holds such words already; of another one, packing must bring the two together. If K
+terms are one 32-bit word then, and a product of K terms has K / 2 steps. An operand that is
+contiguous along the depth holds such words already; packing makes them of any other operand. If K
 is odd, packing pairs the last term of both operands with zero.
 """
 
@@ -21,33 +21,33 @@ from tilewright.spaces.workloads.product import Product
 
 PAIR = "bfloat16x2"
 ODD = "bfloat16_terms"
-"""Pairs where the number of terms, or the distance between rows, is odd: rows are not aligned to 32
-bits, so pointers count bfloat16 elements, and remainders count terms."""
+"""The type of pairs if the number of terms, or the distance between rows, is odd. Rows are not
+aligned to 32 bits then, so that pointers count bfloat16 elements, and remainders count terms."""
 
 
 def element_bytes(name: str) -> int:
-    """Bytes of an element of the dtype ``name``, or of a pair."""
+    """Return the bytes of an element of the type ``name``, or of a pair."""
     return 4 if name == PAIR else dtype(name).bytes
 
 
 def multiply_add(c: str, a: str, b: str, pairs: bool) -> str:
-    """C statement: adds the products of a and b's lanes, or of their pairs, to c's."""
+    """Return the C statement that adds the products of a and b, or of their pairs, to c."""
     return f"{c} = tw_dot_pairs({c}, {a}, {b});" if pairs else f"{c} = tw_fma({a}, {b}, {c});"
 
 
 @dataclass(frozen=True)
 class Stream:
-    """One operand, (row, step) or (step, column).
+    """One operand as a stream of steps: (row, step) or (step, column).
 
-    ``layout`` is in elements of ``dtype``, which is that of the operand, :data:`PAIR` or
-    :data:`ODD`; the two terms of a step are ``apart`` elements from each other, 0 if they are one
-    load. ``odd`` says that the last step has one term only, so that ``terms`` are what is counted.
+    ``layout`` counts elements of ``dtype``, which is the operand's type, :data:`PAIR` or
+    :data:`ODD`. The two terms of a step are ``apart`` elements apart, 0 if one load gets both.
+    ``odd`` tells that the last step has one term only, so that C counts ``terms`` instead of steps.
     """
 
     layout: Strided | Panels
     dtype: str
     deep: bool
-    """Whether it is contiguous along the depth."""
+    """True if it is contiguous along the depth."""
     apart: int
     odd: bool = False
 
@@ -59,21 +59,24 @@ class Stream:
 
     @property
     def c_type(self) -> str:
-        """Spelling of an element in C."""
+        """The type of an element in C."""
         return C_TYPES[self.dtype]
 
     @property
     def extent(self) -> str:
-        """The C variable that says how deep a block is: in steps, or in terms if they are odd."""
+        """The C variable of a block's depth: in steps, or in terms if they are odd."""
         return "terms" if self.odd else "depth"
 
     def left(self, k: Index) -> str:
-        """C text: what is left of the depth from step ``k`` on."""
+        """Return the C text of the depth that remains from step ``k`` on."""
         return f"{self.extent} - {k * 2 if self.odd else k}"
 
     def load(self, place: str, count: str, k: Index) -> str:
-        """C text: a vector of steps from ``place`` on, or the first ``count`` if fewer; all of them
-        at step ``k`` if the operand is not contiguous along the depth."""
+        """Return the C text of a vector of ``count`` steps from ``place`` on, or as many as there
+        are lanes.
+
+        If the operand is not contiguous along the depth, all lanes belong to step ``k``.
+        """
         if not self.apart:
             return f"tw_load_most_{self.dtype}({place}, {count})"
         pairs = f"tw_load_pairs({place}, {self.apart}, {count})"
@@ -83,8 +86,8 @@ class Stream:
 
 
 def stream(product: Product, operand: Operand, terms: int) -> Stream:
-    """``operand``, the left or the right one, in steps of ``terms`` (1 or 2) terms; those of a
-    packed one are its words."""
+    """Return ``operand``, the left or the right one, as a stream of steps of ``terms`` terms, 1 or
+    2; a step of a packed one is a word."""
     if operand.packed:
         words = panels(ceil_div(product.terms, terms), product.columns, PANEL)
         return Stream(words, PAIR if terms > 1 else operand.dtype, False, apart=0)

@@ -1,4 +1,4 @@
-"""The sums of a register tile in memory: what its accumulators are added to, and stored in."""
+"""The sums of a register tile in memory, to which its accumulators are added."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ Task = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class TileSums:
-    """Sums of a tile with so many ``columns``, laid out as ``layout`` from ``s`` on.
+    """The sums of a tile with so many ``columns``, laid out as ``layout`` from ``s`` on.
 
-    ``excess`` elements behind each sum is what rounding made it too great by, as Kahan keeps it
-    (Further remarks on reducing truncation errors, CACM 8, 1965); none is kept if that is 0.
+    If ``excess`` is not 0, so many elements behind each sum is the amount by which rounding has
+    made it too great, as Kahan keeps it ("Further remarks on reducing truncation errors", CACM 8,
+    1965).
     """
 
     layout: Strided
@@ -25,7 +26,8 @@ class TileSums:
     excess: int
 
     def stored(self, tasks: Sequence[Task], accumulate: str) -> list[str]:
-        """The lines that store all accumulators, added to what is there if ``accumulate`` holds."""
+        """Return the lines that store all accumulators, added to the sums there if ``accumulate``
+        holds."""
         return [
             f"  if ({accumulate}) {{",
             *(f"    {line}" for task in tasks for line in self._accumulated(*task)),
@@ -54,7 +56,8 @@ class TileSums:
     def _access(
         self, verb: str, row: int, column: int, value: str = "", excess: bool = False
     ) -> str:
-        """A load from or store to the sums or their excess, of as many lanes as there are."""
+        """Return a load from, or a store to, the sums or their excess, of as many lanes as there
+        are."""
         left = self.columns - column
         place = self.layout.offset(row, column) + self.excess * excess
         arguments = [f"s + {place}", *filter(None, [value])]
