@@ -51,7 +51,8 @@ KINDS_OF_ORIGINS = {
 class Material:
     """The records of one workload on one target, as they came, with their runs by key, and the
     ``best`` few, the best first, each schedule once. ``torch`` is the run of the last comparison
-    with torch's compiled code, if there was one."""
+    with torch's compiled code, if there was one; ``graphs`` are notes on compiled models that it is
+    a part of."""
 
     workload: Workload
     target: Target
@@ -59,6 +60,7 @@ class Material:
     runs: dict[str, Run]
     best: Sequence[Record]
     torch: Run | None = None
+    graphs: Sequence[Run] = ()
 
     @cached_property
     def name(self) -> str:
@@ -252,9 +254,9 @@ def read_materials(
         raise InputError("the database has no trials to report; tilewright tune makes some")
     wanted = _wanted([known for known, _ in pairs], words)
     runs: dict[str, Run] = {run.key: run for run in database.runs()}
-    torch = _compared_with_torch(runs.values())
+    notes = _Notes.among(runs.values())
     found = [
-        _material(database, known, target, runs, torch)
+        _material(database, known, target, runs, notes)
         for known, target in pairs
         if wanted is None or known.key in wanted
     ]
@@ -311,7 +313,7 @@ def material_of(
     """Read what a database knows of one workload on one target; ``runs`` are all that it has, by
     key, if they were read."""
     runs = {run.key: run for run in database.runs()} if runs is None else runs
-    return _material(database, known, target, runs, _compared_with_torch(runs.values()))
+    return _material(database, known, target, runs, _Notes.among(runs.values()))
 
 
 def _material(
@@ -319,18 +321,32 @@ def _material(
     known: Workload,
     target: Target,
     runs: Mapping[str, Run],
-    torch: Mapping[tuple[str, str], Run],
+    notes: _Notes,
 ) -> Material:
     records = list(database.records(known, target))
     own = {r.run: runs[r.run] for r in records if r.run in runs}
     best = database.best_few(known, target, LEADERS)
-    return Material(known, target, records, own, best, torch.get((known.key, target.fingerprint)))
+    about = (known.key, target.fingerprint)
+    torch, graphs = notes.torch.get(about), notes.graphs.get(about, ())
+    return Material(known, target, records, own, best, torch, graphs)
 
 
-def _compared_with_torch(runs: Iterable[Run]) -> dict[tuple[str, str], Run]:
-    """Return the last comparison with torch of each workload and target."""
-    return {
-        (run.workload.key, run.target.fingerprint): run
-        for run in runs
-        if run.configuration.get("rival") == "torch"
-    }
+@dataclass(frozen=True)
+class _Notes:
+    """Notes by the key of a workload and the fingerprint of a target: the last comparison with
+    torch, and those on graphs of compiled models."""
+
+    torch: Mapping[tuple[str, str], Run]
+    graphs: Mapping[tuple[str, str], Sequence[Run]]
+
+    @classmethod
+    def among(cls, runs: Iterable[Run]) -> _Notes:
+        torch: dict[tuple[str, str], Run] = {}
+        graphs: dict[tuple[str, str], list[Run]] = {}
+        for run in runs:
+            about = (run.workload.key, run.target.fingerprint)
+            if run.configuration.get("rival") == "torch":
+                torch[about] = run
+            elif "graph" in run.configuration and run.is_note:
+                graphs.setdefault(about, []).append(run)
+        return cls(torch, graphs)

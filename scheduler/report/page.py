@@ -24,6 +24,7 @@ from tilewright.scheduler.report.comparing import Comparison, ratios
 from tilewright.scheduler.report.elements import COLOURS
 from tilewright.scheduler.report.figure import Picture
 from tilewright.scheduler.report.figures import FIGURES
+from tilewright.scheduler.report.graphs import Graph, Region, graphs_of
 from tilewright.scheduler.report.jobs import WHOLE, Job, Layer, jobs_of
 from tilewright.scheduler.report.live import Live
 from tilewright.scheduler.report.material import Material
@@ -35,7 +36,8 @@ from tilewright.spaces.version import VERSION
 
 SCRIPTS = ("report.js", "brush.js", "source.js")
 MOST_JOBS = 20  # the latest, of which a page has a table
-MOST_LAYERS = 50  # of a job, those that save most
+MOST_GRAPHS = 20  # of compiled models, the latest, of which a page has a table
+MOST_LAYERS = 50  # of a job or a graph, those that save most
 MOST_SECTIONS = 100
 """Workloads that a page has a section of; the overview has all."""
 MODEL, MOST_MODELS = "model", 10
@@ -98,6 +100,9 @@ def report_page(
         comparison=comparison,
         ratios=list(_pictures("comparison", [ratios(comparison)] if comparison else [])),
         jobs=[_job(each) for each in jobs_of(materials)[:MOST_JOBS]],
+        graphs=[_graph(each) for each in graphs_of(materials)[:MOST_GRAPHS]],
+        job_headings=JOB_HEADINGS,
+        graph_headings=GRAPH_HEADINGS,
         whole=list(_pictures("whole", [make(materials) for make in WHOLE.values()])),
         live=live and replace(live, part=trusted(live.part)),
         seconds=seconds,
@@ -116,6 +121,15 @@ HEADINGS = (
     "failed",
     "seconds",
     "winner by",
+)
+
+JOB_HEADINGS = (
+    *("layer", "weight", "first", "best", "gain", "of all that is saved", "spent"),
+    *("computed by", "because"),
+)
+GRAPH_HEADINGS = (
+    *("layer", "places", "kernel", "torch", "gain", "of torch's time that is saved"),
+    *("computed by", "because"),
 )
 
 
@@ -212,9 +226,46 @@ def _layer(job: Job, layer: Layer) -> dict[str, Any]:
         who,
         why,
     )
+    return _line(layer.name, layer.place, cells)
+
+
+def _graph(graph: Graph) -> dict[str, Any]:
+    """Return what a page tells of a graph of a compiled model, and of each of its regions."""
+    measured = graph.measured
+    by = "" if measured is None or measured >= 1 else ": torch computes all of it"
     return {
-        "name": plain(layer.name),
-        "anchor": f"w{layer.place}" if layer.place < MOST_SECTIONS else "",
+        "name": plain(f"{graph.model}, {graph.kind}"),
+        "target": plain(graph.target),
+        "facts": [
+            ("measured, over torch alone", times(measured) + by),
+            ("expected of its regions", times(graph.expected)),
+            ("with kernels", seconds(graph.ours) if graph.ours else "-"),
+            ("torch alone", seconds(graph.torch) if graph.torch else "-"),
+            ("compiled", moment(graph.compiled_at)),
+        ],
+        "layers": [_region(graph, region) for region in graph.regions[:MOST_LAYERS]],
+        "left_out": max(0, len(graph.regions) - MOST_LAYERS),
+    }
+
+
+def _region(graph: Graph, region: Region) -> dict[str, Any]:
+    ours, theirs = region.ours, region.torch
+    cells = (
+        str(region.count),
+        seconds(ours) if ours else "-",
+        seconds(theirs) if theirs else "-",
+        times(theirs / ours) if ours and theirs else "-",
+        percent(region.saved / graph.torch) if graph.torch else "-",
+        *region.computed_by,
+    )
+    return _line(region.material.name, region.place, cells)
+
+
+def _line(name: str, place: int, cells: Iterable[str]) -> dict[str, Any]:
+    """Return a line of a table about the workload at a ``place`` of the page."""
+    return {
+        "name": plain(name),
+        "anchor": f"w{place}" if place < MOST_SECTIONS else "",
         "cells": tuple(map(plain, cells)),
     }
 

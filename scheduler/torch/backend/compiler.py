@@ -33,6 +33,7 @@ from tilewright.scheduler.torch.backend.explanation import (
 )
 from tilewright.scheduler.torch.backend.joins import join_where_faster
 from tilewright.scheduler.torch.backend.options import Options, options_of
+from tilewright.scheduler.torch.backend.recording import record_graph
 from tilewright.scheduler.torch.backend.replacing import copied
 from tilewright.scheduler.torch.backend.switching import Switching
 from tilewright.scheduler.torch.backend.weights import read_plain
@@ -122,10 +123,18 @@ class _Compiler:
             return None
         graph = WholeGraph(module, spare, inputs, settings, report, found.partition)
         made = graph.chosen([c for c in found.choices if c.ours], self._options.judge)
+        self._record(report, found)
         if found.later:
             return self._with_later(graph, made, found)
         wanted = self._options.stages == "measure" and graph.is_inference
         return self._with_stages(graph, made, found) if wanted else made
+
+    def _record(self, report: GraphReport, found: Chosen) -> None:
+        """Keep how fast the graph is as a whole."""
+        with _database(self._options) as database:
+            if database is not None:
+                about = (self._explanation.model, report, found.choices)
+                record_graph(database, found.target, *about)
 
     def _with_stages(self, graph: WholeGraph, made: Any, found: Chosen) -> Any:
         """Return the graph as it is ``made``, or as stages if these are faster."""

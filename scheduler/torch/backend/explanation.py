@@ -17,10 +17,26 @@ OURS, TORCH = "tilewright", "torch"
 DYNAMO = "torch._dynamo.eval_frame"
 
 
+@dataclass(kw_only=True)
+class Timed:
+    """Seconds of one call with kernels and by torch alone, in turns; None where nobody measured
+    them."""
+
+    ours_seconds: float | None = None
+    torch_seconds: float | None = None
+
+    @property
+    def gain(self) -> float | None:
+        """The speed with kernels as a multiple of torch's."""
+        if self.ours_seconds is None or self.torch_seconds is None:
+            return None
+        return self.torch_seconds / self.ours_seconds
+
+
 @dataclass
-class RegionReport:
+class RegionReport(Timed):
     """One region of a graph. ``by`` is who computes it and ``why`` the reason; ``places`` counts
-    equal regions. Times are of one call in seconds, None where nobody measured them.
+    equal regions.
     ``table`` has the sizes and kernels of the table of a region with an open axis.
     ``packed_bytes`` are those of weights that its kernels read packed, which the compiled graph
     keeps beside the model's own."""
@@ -31,17 +47,8 @@ class RegionReport:
     places: int = 1
     provenance: str = ""
     template: str = ""
-    ours_seconds: float | None = None
-    torch_seconds: float | None = None
     packed_bytes: int = 0
     table: str = ""
-
-    @property
-    def gain(self) -> float | None:
-        """The kernel's speed as a multiple of torch's."""
-        if self.ours_seconds is None or self.torch_seconds is None:
-            return None
-        return self.torch_seconds / self.ours_seconds
 
 
 @dataclass
@@ -67,12 +74,11 @@ class JoinReport:
 
 
 @dataclass
-class GraphReport:
+class GraphReport(Timed):
     """One graph that Inductor compiled: of inference, or forward or backward in training.
 
     ``by`` is ``tilewright`` if kernels compute some of its regions, and ``why`` the reason if
-    not. ``gain`` is how many times as fast the whole is as without kernels, None where that was
-    not measured. ``left`` counts the nodes that torch computes, by operator and reason. ``stages``
+    not. ``left`` counts the nodes that torch computes, by operator and reason. ``stages``
     says whether branches run side by side; it is empty where nobody asked for that. ``joins`` are
     products with constant weights that may be one.
     """
@@ -80,7 +86,6 @@ class GraphReport:
     kind: str
     by: str = TORCH
     why: str = ""
-    gain: float | None = None
     seconds: float = 0.0
     regions: list[RegionReport] = field(default_factory=list)
     left: Mapping[tuple[str, str], int] = field(default_factory=Counter)
@@ -103,10 +108,11 @@ class GraphReport:
 
 @dataclass
 class Explanation:
-    """The graphs of a compiled model, in the order in which they were compiled; ``str()`` is a
+    """The graphs of a compiled ``model``, in the order in which they were compiled; ``str()`` is a
     text for people."""
 
     graphs: list[GraphReport] = field(default_factory=list)
+    model: str = ""
 
     def __str__(self) -> str:
         return "\n".join(line for graph in self.graphs for line in _lines(graph))
@@ -177,7 +183,12 @@ def explanation_of_caller() -> Explanation:
     owner = _caller()
     if owner is None:
         return Explanation()
-    return _known.setdefault(owner, Explanation())
+    return _known.setdefault(owner, Explanation(model=_named(owner)))
+
+
+def _named(owner: Any) -> str:
+    """Return the name of a function, or of the class of a module."""
+    return str(getattr(owner, "__qualname__", type(owner).__qualname__))
 
 
 def _caller() -> Any:

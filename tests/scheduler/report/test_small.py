@@ -23,7 +23,8 @@ def test_a_notebook_shows_who_computes_the_regions_of_a_model_and_the_gain():
         RegionReport("y = x", "torch", "slower", 2, ours_seconds=4e-3, torch_seconds=3e-3),
         RegionReport("z = y", "torch", "nobody measured it"),
     ]
-    made = Explanation([GraphReport("inference", "tilewright", gain=1.3, regions=told)])
+    whole = {"ours_seconds": 1.0, "torch_seconds": 1.3}
+    made = Explanation([GraphReport("inference", "tilewright", regions=told, **whole)])
     figure = regions(made)
     (bars,) = figure.series
     assert bars.x == pytest.approx((2.0, 0.75))

@@ -29,6 +29,10 @@ from tilewright import (
     tune,
     workload,
 )
+from tilewright.measure.database import Database
+from tilewright.scheduler.dispatch.costs import comparisons
+from tilewright.scheduler.report.graphs import graphs_of
+from tilewright.scheduler.report.material import read_materials
 from tilewright.scheduler.torch import backend
 from tilewright.scheduler.torch.backend import choosing, judging, whole
 from tilewright.scheduler.torch.extraction.capture import captured
@@ -36,6 +40,7 @@ from tilewright.scheduler.torch.kernels import building
 from tilewright.scheduler.torch.kernels.building import wait_for_builds
 from tilewright.scheduler.torch.operator import definition as operator
 from tilewright.scheduler.torch.regions.partition import partition
+from tilewright.scheduler.tuning.runs.sessions import sessions
 
 ROOT = Path(__file__).parents[4]
 ALWAYS = {"judge": "always", "db": None}
@@ -398,6 +403,29 @@ def test_a_slower_whole_is_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (graph.by, graph.gain) == ("torch", 0.5)
     assert graph.why == "the whole graph is slower with kernels"
     assert "slower with kernels" in str(explain(fast))
+
+
+def test_the_database_keeps_how_fast_a_whole_graph_is(tmp_path: Path, monkeypatch) -> None:
+    turns = iter([judging.Times(1e-3, 2e-3), judging.Times(4e-3, 5e-3)])
+    monkeypatch.setattr(judging, "in_turns", lambda *_: next(turns))
+    db, weight, x = tmp_path / "known.db", torch.randn(40, 40), torch.randn(7, 40)
+
+    def layer(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x @ weight)
+
+    fast = compiled(layer, {"db": db})
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), layer(x))
+    (region,) = explain(fast).graphs[0].regions
+    tune(region.program, "cpu:threads=1", db, trials=2)
+    with Database(db, create=False) as database:
+        (graph,) = graphs_of(read_materials(database))
+        (comparison,) = comparisons(detect_target("cpu", 1), database)
+        assert len(sessions(database)) == 1  # the run of tune
+    assert graph.model.endswith("layer")
+    assert (graph.kind, graph.measured, comparison[1]) == ("inference", 1.25, 2.0)
+    assert graph.expected == pytest.approx(5 / 4)
+    assert [each.computed_by for each in graph.regions] == [("tilewright", "faster")]
 
 
 def test_a_graph_too_large_for_memory_is_not_compared_as_a_whole(monkeypatch) -> None:
