@@ -32,7 +32,6 @@ EXEMPT = (
     "spaces/cpu/templates.py",
     "spaces/cpu/thin",
     "spaces/cpu/traffic.py",
-    "spaces/cpu/vectors",
     "spaces/cpu/winograd",
     *(f"spaces/cuda/{name}" for name in CUDA_TO_DO.split()),
 )

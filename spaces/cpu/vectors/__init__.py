@@ -1,1 +1,2 @@
-"""Vectors in C: their types and functions, how they move and turn, for kernels of all templates."""
+"""Vectors in C: types, functions, loads, stores and transpositions, for the kernels of all
+templates."""

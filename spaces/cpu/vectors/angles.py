@@ -1,6 +1,7 @@
-"""``sin``, ``cos`` and ``pow`` of vectors of float, whose arguments are taken apart in float64.
+"""``sin``, ``cos`` and ``pow`` of vectors of floats, whose arguments are reduced in float64.
 
-The definitions are some of :mod:`spaces.cpu.vectors.vector_math`, which has what they call.
+The definitions are part of :mod:`spaces.cpu.vectors.vector_math`, which has the functions that they
+call.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from tilewright.spaces.cpu.vectors.definitions import Definition
 from tilewright.spaces.numerics.polynomials import COS, EXP2, SIN, fused_horner, horner
 
 FAR = 2**20
-"""The magnitude up to which ``sin`` and ``cos`` take their argument apart themselves: the multiple
-of pi/2 nearest to it has 20 bits, and its product with the first 33 bits of pi/2 is exact."""
+"""The magnitude up to which ``sin`` and ``cos`` reduce their argument themselves: the number of the
+nearest multiple of pi/2 has 20 bits, and its product with the first 33 bits of pi/2 is exact."""
 _ATANH = tuple(2 / (math.log(2) * (2 * k + 1)) for k in range(7))
 
 
 def _periodic(name: str, first: int) -> Definition:
-    """The sine or the cosine of what is left of the nearest multiple of pi/2, or minus one of the
-    two, as the multiple says; ``first`` is the number of quarters that the function is ahead of
-    the sine. C's library computes vectors with numbers beyond :data:`FAR`."""
+    """Return the definition of ``sin`` or ``cos``: the sine or the cosine of the distance from the
+    nearest multiple of pi/2, with the sign that the multiple gives.
+
+    ``first`` is the number of quarters of a period that the function is ahead of the sine. C's
+    library computes vectors with numbers beyond :data:`FAR`.
+    """
     return Definition(
         f"""\
 static __attribute__((noinline, cold, unused)) vf tw_far_{name}(vf x) {{
@@ -49,7 +53,7 @@ TW_INLINE int tw_any(vi mask) {
   return any;
 }"""
     ),
-    # Vectors as long, of twice the bits.
+    # Vectors with as many lanes, of twice the bits.
     "doubles": Definition(
         """\
 typedef double tw_vd __attribute__((vector_size(8 * TW_LANES)));
@@ -102,4 +106,4 @@ TW_INLINE vf tw_pow(vf x, vf y) {{
         ("doubles", "abs", "round", "select"),
     ),
 }
-"""Definitions by the names that follow ``tw_``."""
+"""The definitions by the names that follow ``tw_``."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Definition:
-    """C text of one function, and the functions it calls."""
+    """The C text of one function, and the names of the functions that it calls."""
 
     text: str
     calls: tuple[str, ...] = ()
 
 
 def lanewise(signature: str, value: str) -> str:
-    """A loop over the lanes, which compilers turn into one instruction: gcc as a loop, clang
-    once it is unrolled."""
+    """Return a function as a loop over the lanes, which compilers turn into one instruction: gcc as
+    a loop, clang once it is unrolled."""
     return f"""\
 TW_INLINE vf tw_{signature} {{
   vf r;

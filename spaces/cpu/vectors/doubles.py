@@ -1,8 +1,7 @@
-"""The vectors, loads, stores and functions of float64 kernels, under the names that float32 kernels
-have for theirs.
+"""Vectors, loads, stores and functions of float64 kernels, under the names of float32 kernels' own.
 
 ``vf`` holds ``lanes`` float64 values and ``vi`` as many whole numbers. In memory, elements are
-float64 or float32. Functions are those of the C library, a lane at a time.
+float64 or float32. Functions call the C library, one lane at a time.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ _OTHERS = {
     ),
 }
 FUNCTIONS = frozenset((*_LIBRARY, *_SHARED, *_OTHERS, *(f.name for f in of_library())))
-"""What a float64 kernel can call: no casts to less than float32."""
+"""The functions that a float64 kernel can call: all but casts to less than float32."""
 
 
 def prelude(isa: str, lanes: int) -> str:
-    """C definitions of all of them."""
+    """Return the C definitions of all of them."""
     text = _TYPES.replace("@BYTES@", str(8 * lanes))
     text += fma(isa, "float64")
     text += "".join(_ACCESS.replace("@D@", d).replace("@T@", t) for d, t in C_TYPES.items())
@@ -56,7 +55,7 @@ TW_INLINE vf tw_{name}(vf x) {{
 
 
 def unknown(functions: Iterable[str]) -> list[str]:
-    """The functions that no float64 kernel can call."""
+    """Return the functions that no float64 kernel can call."""
     return sorted(set(functions) - FUNCTIONS)
 
 

@@ -1,4 +1,4 @@
-"""As many vectors as each has lanes, turned in registers: rows become columns.
+"""Transposition of as many vectors as each has lanes, in registers.
 
 Groups of as many rows as 128 bits have elements are transposed within the 128-bit parts of vectors,
 where an exchange is one cheap instruction; then the parts change places (as in Intel's Optimization
@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 PART_BYTES = 16
-"""Of the part of a vector within which an exchange is cheap."""
+"""Bytes of the part of a vector within which an exchange is cheap."""
 
 
 @dataclass(frozen=True)
 class Exchanges:
-    """The ``steps`` in C that turn ``lanes`` vectors of as many elements of ``size`` bytes."""
+    """Collects the C ``steps`` that transpose ``lanes`` vectors of ``lanes`` elements of ``size``
+    bytes."""
 
     lanes: int
     size: int
@@ -26,11 +27,12 @@ class Exchanges:
 
     @property
     def part(self) -> int:
-        """Elements of a part."""
+        """The number of elements of a part."""
         return PART_BYTES // self.size
 
     def turned(self, rows: Sequence[str]) -> list[str]:
-        """The C variables of the columns, made of those of the rows by further steps."""
+        """Add the steps that transpose the vectors ``rows``, and return the C variables of the
+        columns."""
         groups = [
             self.turned_within(rows[g : g + self.part]) for g in range(0, self.lanes, self.part)
         ]
@@ -41,8 +43,11 @@ class Exchanges:
         return columns
 
     def turned_within(self, rows: Sequence[str]) -> list[str]:
-        """As many vectors as a part has elements, transposed within each part: every stage
-        interleaves halves of vector ``i`` with those of the one half of them away."""
+        """Add the steps that transpose, within each part, as many vectors as a part has elements.
+
+        Each stage interleaves halves of vector ``i`` with those of the vector half of them further
+        on. Return the C variables of the results.
+        """
         half, parts = self.part // 2, range(0, self.lanes, self.part)
         low = [x for s in parts for k in range(half) for x in (s + k, self.lanes + s + k)]
         for _ in range(half.bit_length()):
@@ -52,7 +57,8 @@ class Exchanges:
         return list(rows)
 
     def _exchanged(self, vectors: list[str]) -> list[str]:
-        """Part ``k`` of vector ``g`` becomes part ``g`` of vector ``k``."""
+        """Add the steps that make part ``k`` of vector ``g`` part ``g`` of vector ``k``, and return
+        the C variables of the results."""
         parts = self.lanes // self.part
         distance = parts // 2
         while distance:

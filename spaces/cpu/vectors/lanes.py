@@ -1,15 +1,17 @@
-"""What reductions need beside :mod:`spaces.cpu.vectors.simd`: all lanes of a vector to one value.
+"""C functions for reductions: the lanes of a vector to one value, and what belongs to that.
 
 - ``tw_across_R(x)``: the sum, prod, max or min of all lanes; NaN if any lane is.
 - ``tw_first(n)``: a mask of the first ``n`` lanes, of all if there are fewer.
-- ``tw_above(a, b)``: where ``a`` comes before ``b`` as a maximum: it is greater, or alone NaN;
-  ``tw_below`` for a minimum. ``tw_pick(mask, a, b)`` chooses among whole numbers.
-- ``tw_begun_max(x)``: ``x``, but zero for what no element gives; ``tw_begun_min`` for a minimum.
+- ``tw_above(a, b)``: a mask of the lanes whose ``a`` comes before ``b`` as a maximum: it is
+  greater, or it alone is NaN; ``tw_below`` for a minimum. ``tw_pick(mask, a, b)`` selects whole
+  numbers.
+- ``tw_begun_max(x)``: ``x``, but zero for the identity of a maximum; ``tw_begun_min`` for a
+  minimum.
 - ``tw_where(x, best, places)``: the least of the ``places`` of the lanes that have ``best``, or
   that are NaN if it is.
-- ``tw_add_block(sum, excess, block)``: adds the sum of a block to a long one (Kahan, Further
-  remarks on reducing truncation errors, CACM 8, 1965). ``excess`` is by how much rounding has made
-  that too great; none is known of an infinite one.
+- ``tw_add_block(sum, excess, block)``: adds the sum of a block to a long sum (Kahan, "Further
+  remarks on reducing truncation errors", CACM 8, 1965). ``excess`` is the amount by which rounding
+  has made the sum too great, zero if it is infinite.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from __future__ import annotations
 from tilewright.spaces.cpu.vectors.simd import halves
 
 ACROSS = {"sum": "x + y", "prod": "x * y", "max": "tw_max(x, y)", "min": "tw_min(x, y)"}
-"""Two values to one, for each reducer that keeps a value alone."""
+"""The C text that reduces two values to one, for each reducer that keeps no place."""
 
 
 def prelude(lanes: int, c_type: str = "float") -> str:
-    """C definitions for lanes of ``c_type``; they stand behind those of ``simd`` and of
+    """Return the C definitions for lanes of ``c_type``; they stand behind those of ``simd`` and of
     ``vector_math`` with ``max``, ``min`` and ``select``."""
     text = "".join(across(name, value, lanes, c_type) for name, value in ACROSS.items())
     numbers = ", ".join(map(str, range(lanes)))
@@ -30,8 +32,8 @@ def prelude(lanes: int, c_type: str = "float") -> str:
 
 
 def across(name: str, value: str, lanes: int, c_type: str = "float") -> str:
-    """C text of ``tw_across_name(x)``: log2(lanes) times the ``value`` of ``x`` and of ``y``, which
-    is ``x`` turned by half."""
+    """Return the C text of ``tw_across_name(x)``: log2(lanes) times the ``value`` of ``x`` and of
+    ``y``, which is ``x`` rotated by half of what was rotated before."""
     turns = [f"  y = tw_shuffle(x, x, {order}); x = {value};" for order in halves(lanes)]
     body = "\n".join(turns)
     head = f"static inline {c_type} tw_across_{name}(vf x) {{"

@@ -1,7 +1,8 @@
-"""The C of sums so long that they are added up in blocks, so that their error does not grow.
+"""The C of long sums that are added up in blocks, so that their rounding error does not grow.
 
-An accumulator ``s`` takes in so many terms; then ``tw_add_block`` (:mod:`spaces.cpu.vectors.lanes`)
-adds it to ``s_sum``, the sum of the blocks before, which rounding made too great by ``s_excess``.
+An accumulator ``s`` takes the terms of a block; then ``tw_add_block``
+(:mod:`spaces.cpu.vectors.lanes`) adds it to ``s_sum``, the sum of earlier blocks, which rounding
+has made too great by ``s_excess``.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from collections.abc import Sequence
 from tilewright.spaces.algebra.mapping_emit import indented
 
 BLOCK = 32
-"""Terms of a block."""
+"""The number of terms of a block."""
 
 
 def parts(state: str) -> tuple[str, str]:
-    """The C variables of the blocks before: their sum, and its excess."""
+    """Return the C variables of the earlier blocks: their sum, and its excess."""
     return f"{state}_sum", f"{state}_excess"
 
 
 def declared(states: Sequence[str], turn: str) -> list[str]:
-    """The variables of blocks before of some accumulators, and one that counts each ``turn``."""
+    """Declare the variables of earlier blocks of some accumulators, and one that counts each
+    ``turn``."""
     names = [name for state in states for name in parts(state)]
     return [*(f"vf {name} = tw_set(0);" for name in names), f"unsigned {turn} = 0;"]
 
@@ -28,14 +30,14 @@ def declared(states: Sequence[str], turn: str) -> list[str]:
 def turn_ends(
     states: Sequence[str], turn: str, turns: int, before: Sequence[str] = ()
 ) -> list[str]:
-    """The end of a turn: every so many ``turns`` a block ends, and is added after the lines
-    ``before``."""
+    """Return the lines that end a turn: every ``turns`` turns they end a block, which is added
+    after the lines ``before``."""
     ends = [*before, *(line for s in states for line in (_added(s), f"{s} = tw_set(0);"))]
     return [f"if (++{turn} % {turns} == 0) {{", *indented(ends), "}"]
 
 
 def joined(states: Sequence[str]) -> list[str]:
-    """All blocks as one in the accumulators."""
+    """Return the lines that add up all blocks in the accumulators."""
     return [line for s in states for line in (_added(s), f"{s} = {parts(s)[0]};")]
 
 

@@ -1,17 +1,18 @@
-"""What programs need beside :mod:`spaces.cpu.vectors.simd`: lanes from anywhere, numbers of lanes,
-and stores past the caches.
+"""C functions for whole numbers, lanes from scattered places, and stores past the caches.
 
-- ``tw_ramp(start)``: the whole numbers from ``start`` on, a lane each (``vi``);
-  ``tw_numbers(x)`` are whole numbers as floats, ``tw_choose(mask, a, b)`` is ``a`` where the lanes
-  of the mask are set and ``b`` elsewhere, ``tw_quotients(x, d)`` rounds down.
+They complete those of :mod:`spaces.cpu.vectors.simd`:
+
+- ``tw_ramp(start)``: the whole numbers from ``start`` on, one in each lane (``vi``);
+  ``tw_numbers(x)``: whole numbers as floats; ``tw_choose(mask, a, b)``: ``a`` in lanes where the
+  mask is set and ``b`` elsewhere; ``tw_quotients(x, d)``: quotients, rounded down.
 - ``tw_entry(i, below)`` and ``tw_entries(i, below)``: indices from a table, one or a vector,
-  bounded so that no read is wild.
-- For each dtype D of tables, ``tw_table_D(p, o, n)``: the entries at ``n`` offsets.
-- For each dtype D, ``tw_scattered_D(p, o, n)``: the elements at ``n`` offsets;
-  ``tw_stream_D(p, x)``: a whole vector, past the caches where ``p`` is aligned to it;
-  ``tw_to_line_D(p)``: elements from there to where the next line of 64 bytes begins;
-  ``tw_spread_D(p, stride, x, n)``: the first ``n`` lanes, ``stride`` apart.
-- ``tw_flush()`` ends what was streamed.
+  clamped so that no access leaves the array.
+- For each type D of tables, ``tw_table_D(p, o, n)``: the entries at ``n`` offsets.
+- For each type D, ``tw_scattered_D(p, o, n)``: the elements at ``n`` offsets;
+  ``tw_stream_D(p, x)``: stores a whole vector, past the caches if ``p`` is aligned to it;
+  ``tw_to_line_D(p)``: the elements from there to the next line of 64 bytes;
+  ``tw_spread_D(p, stride, x, n)``: stores the first ``n`` lanes, ``stride`` apart.
+- ``tw_flush()``: completes the streaming stores.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ TABLE_TYPES = {
     "uint8": "unsigned char",
     "bool": "unsigned char",
 }
-"""C types of tables of indices."""
+"""The C types of tables of indices."""
 SMALL = ("int8", "uint8", "bool")
-"""Dtypes of whole numbers that kernels of rows and maps read as floats."""
+"""The types of whole numbers that kernels of rows and maps read as floats."""
 
 
 def prelude(isa: str, lanes: int) -> str:
-    """C definitions of all of them; they stand behind those of ``simd`` and ``vector_math``."""
+    """Return the C definitions of all of them; they stand behind those of ``simd`` and
+    ``vector_math``."""
     text = nontemporal(isa) + _FLOATS + indices(lanes)
     for dtype, (narrowed, vector) in _STORED.items():
         names = {"D": dtype, "T": C_TYPES[dtype], "X": narrowed, "V": vector}
@@ -41,19 +43,19 @@ def prelude(isa: str, lanes: int) -> str:
 
 
 def small(lanes: int) -> str:
-    """C definitions of loads of whole numbers of a byte as floats, for each dtype of
+    """Return the C definitions that load whole numbers of one byte as floats, for each type of
     :data:`SMALL`; they stand behind those of ``simd``."""
     text = "".join(_replaced(_SMALL, D=dtype, T=TABLE_TYPES[dtype]) for dtype in SMALL)
     return _with_lanes(text, lanes)
 
 
 def numbers(lanes: int) -> str:
-    """C definitions of those that have to do with whole numbers alone."""
+    """Return the C definitions for whole numbers alone."""
     return _FLOATS + _with_lanes(_INDICES, lanes)
 
 
 def indices(lanes: int) -> str:
-    """C definitions of those that have to do with indices alone, of tables too."""
+    """Return the C definitions for indices alone, those of tables included."""
     tables = "".join(
         _replaced(_TABLE, D=d, T=t, X=narrow(d, "p[o[i]]")) for d, t in TABLE_TYPES.items()
     )
@@ -61,7 +63,7 @@ def indices(lanes: int) -> str:
 
 
 def narrow(dtype: str, entry: str) -> str:
-    """C text of an entry of a table in 32 bits."""
+    """Return the C text of an entry of a table in 32 bits."""
     return f"tw_saturated({entry})" if dtype == "int64" else entry
 
 
@@ -76,7 +78,7 @@ def _replaced(text: str, **names: str) -> str:
 
 
 _STORED = {"float32": ("x", "vf"), "bfloat16": ("tw_narrow(x)", "vh")}
-"""How a vector of floats is stored in a dtype, and the type of that."""
+"""The C text of a vector of floats as it is stored in a type, and the C type of that."""
 
 _FLOATS = """\
 static inline vf tw_numbers(vi x) { return __builtin_convertvector(x, vf); }

@@ -1,10 +1,9 @@
-"""The vector types that generated C is written in: GCC's ``vector_size``, no headers.
+"""The vector types of generated C, by GCC's ``vector_size`` and without headers, and memory access.
 
-``vf`` holds ``lanes`` float32 values, ``vi``, ``vu`` and ``vh`` as many int, unsigned and unsigned
-short; ``tw_keep(x)`` is ``x``, sure to stay in a register; ``tw_fma(a, b, c)`` is ``a * b + c``,
-rounded once where the machine can: compilers contract nothing by themselves. In memory, elements
-are of a dtype and need that element's alignment only; in registers they are float32. For each dtype
-D:
+``vf`` holds ``lanes`` float32 values; ``vi``, ``vu`` and ``vh`` hold as many int, unsigned and
+unsigned short. ``tw_keep(x)`` is ``x`` and keeps it in a register. ``tw_fma(a, b, c)`` is ``a * b +
+c``, rounded once if the machine can; compilers contract nothing by themselves. In memory, elements
+have a type and need that element's alignment only; in registers they are float32. For each type D:
 
 - ``tw_load_D(p)``, ``tw_store_D(p, x)``: a whole vector; a store rounds to nearest even.
 - ``tw_load_first_D(p, n)``, ``tw_store_first_D(p, x, n)``: its first ``n`` lanes, ``0 < n <
@@ -14,15 +13,15 @@ D:
   are ``stride`` apart, or as many as there are lanes.
 - ``tw_transpose_D(p, stride, rows, columns, q, ld)``: reads up to ``lanes`` rows of ``lanes``
   elements, ``stride`` apart, and writes ``lanes`` whole vectors of their columns, ``ld`` apart;
-  what lies past ``rows`` and ``columns`` counts as zero.
+  elements past ``rows`` and ``columns`` count as zero.
 
-Where there is a dot instruction, ``bfloat16x2`` is a dtype too: pairs that stay as they are, a word
-a lane, in registers. ``tw_dot_pairs(sum, a, b)`` adds both products of each lane's pairs, and
+If there is a dot instruction, ``bfloat16x2`` is a type too: pairs that stay as they are, one word
+in each lane. ``tw_dot_pairs(sum, a, b)`` adds both products of each lane's pairs.
 ``tw_load_pairs(p, apart, n)`` makes words of bfloat16 elements and those ``apart`` from them,
-``tw_load_lone(p, n)`` of elements and zeros; ``tw_low_pairs(a, b)`` and ``tw_high_pairs(a, b)``
-make them of the first and the second half of two ``vw``, the double number of bfloat16 elements,
-read by ``tw_load_words(p)``. The dtype ``bfloat16_terms`` is for pairs that begin at any element:
-what ``n`` and ``columns`` count are terms, and a lone last one is paired with zero.
+``tw_load_lone(p, n)`` of elements and zeros. ``tw_low_pairs(a, b)`` and ``tw_high_pairs(a, b)``
+make them of the first and the second half of two ``vw``, which have twice as many bfloat16 elements
+and are read by ``tw_load_words(p)``. The type ``bfloat16_terms`` is for pairs that begin at any
+element: its ``n`` and ``columns`` count terms, and a last single term is paired with zero.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from tilewright.spaces.cpu.isa import BFLOAT16_DOT, fma, keep, partial_access
 from tilewright.spaces.cpu.vectors.exchanges import Exchanges
 
 FLOATS = ("float32", "bfloat16")
-"""Dtypes in memory whose elements are float32 in registers."""
+"""The types in memory whose elements are float32 in registers."""
 C_TYPES = {
     "float32": "float",
     "bfloat16": "unsigned short",
@@ -43,7 +42,8 @@ C_TYPES = {
 
 
 def prelude(isa: str, lanes: int, bf16_dot: bool) -> str:
-    """C definitions of the vector types of ``lanes`` floats and of all access to memory."""
+    """Return the C definitions of the vector types of ``lanes`` floats and of all access to
+    memory."""
     low = [lane // 2 + lane % 2 * lanes for lane in range(lanes)]
     high = [lane + lanes // 2 for lane in low]
     values = {"LANES": str(lanes), "BYTES": str(4 * lanes)}
@@ -170,7 +170,7 @@ static inline vf tw_gather_@D@(const @T@ *p, long stride, long n) {
 
 
 def _for_dtype(text: str, dtype: str) -> str:
-    """``text`` for one dtype (D, in C T), a vector of which is packed as Q (in C P)."""
+    """Return ``text`` for one type: D, in C T, a vector of which is packed as Q, in C P."""
     packed = "bfloat16x2" if dtype in ("bfloat16x2", "bfloat16_terms") else "float32"
     names = {"D": dtype, "T": C_TYPES[dtype], "Q": packed, "P": C_TYPES[packed]}
     names["COUNT"] = "2 * @LANES@" if dtype == "bfloat16_terms" else "@LANES@"
@@ -180,7 +180,8 @@ def _for_dtype(text: str, dtype: str) -> str:
 
 
 def halves(lanes: int) -> Iterator[str]:
-    """The orders of lanes that turn a vector by a half, by a quarter and so on down to one lane."""
+    """Yield the orders of lanes that rotate a vector by a half, a quarter and so on, down to one
+    lane."""
     half = lanes // 2
     while half:
         yield ", ".join(str(lane ^ half) for lane in range(lanes))
@@ -188,13 +189,13 @@ def halves(lanes: int) -> Iterator[str]:
 
 
 def _sum(lanes: int) -> str:
-    """C text of ``tw_sum``: log2(lanes) additions of a vector to itself turned by half."""
+    """Return the C text of ``tw_sum``: log2(lanes) additions of a vector to itself rotated."""
     turns = [f"  x += tw_shuffle(x, x, {order});" for order in halves(lanes)]
     return "\n".join(["static inline float tw_sum(vf x) {", *turns, "  return x[0];", "}\n"])
 
 
 def _transposition(lanes: int) -> str:
-    """C text of ``tw_transpose_D``. Named variables stay in registers, arrays do not."""
+    """Return the C text of ``tw_transpose_D``. Named variables stay in registers; arrays do not."""
     names = [f"x{i}" for i in range(lanes)]
     whole = [f"    {x} = tw_load_@D@(p + {i} * stride);" for i, x in enumerate(names)]
     part = [f"    {x} = x[{i}];" for i, x in enumerate(names)]

@@ -1,10 +1,10 @@
-"""Blocks of as many rows and columns as a vector has lanes, transposed in registers.
+"""Transposition of blocks of as many rows and columns as a vector has lanes, in registers.
 
 - ``tw_turn_D(p, stride, rows, columns, q, ld)``: reads up to ``lanes`` rows of ``lanes`` elements
-  of dtype D, ``stride`` apart, and writes ``lanes`` whole vectors of their columns as float32,
-  ``ld`` apart; what lies past ``rows`` and ``columns`` counts as zero, and is not read.
-- For elements that are only moved (:mod:`spaces.cpu.vectors.words`) the same, written as they are.
-- ``tw_turn_whole_D(p, stride, q, ld)``: the same of a whole block.
+  of type D, ``stride`` apart, and writes ``lanes`` whole vectors of their columns as float32,
+  ``ld`` apart; elements past ``rows`` and ``columns`` count as zero, and are not read.
+- For elements that are only moved (:mod:`spaces.cpu.vectors.words`) the same without a conversion.
+- ``tw_turn_whole_D(p, stride, q, ld)``: the same for a whole block.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tilewright.spaces.cpu.vectors.simd import C_TYPES, FLOATS
 
 
 def prelude(lanes: int) -> str:
-    """C definitions for floats; they stand behind those of ``simd``."""
+    """Return the C definitions for floats; they stand behind those of ``simd``."""
     whole = _whole(Exchanges(lanes, 4, "vf", "tw_shuffle"))
     text = "".join(
         text.replace("@D@", dtype).replace("@T@", C_TYPES[dtype])
@@ -29,8 +29,8 @@ def _for_floats(text: str) -> str:
 
 
 def words(side: int, size: int) -> str:
-    """C text for elements of ``size`` bytes, with the names of ``words`` to be filled in: blocks of
-    ``side`` rows and columns, each a vector ``vt``."""
+    """Return the C text for elements of ``size`` bytes, in blocks of ``side`` rows and columns,
+    each a vector ``vt``; the names of ``words`` are still to be filled in."""
     text = _whole(Exchanges(side, size, "vt", "tw_shuffle_words")) + _WORDS + _ANY
     text = text.replace("@LOAD@(", "*(const vt_any *)(").replace("@Q@", "@T@")
     return text.replace("@STORE@", "tw_store_block_@D@").replace("@LANES@", "@SIDE@")
@@ -66,7 +66,8 @@ static __attribute__((noinline)) void tw_turn_part_@D@(
 
 
 def _whole(block: Exchanges) -> str:
-    """C function ``tw_turn_whole_D``; named variables stay in registers, arrays do not."""
+    """Return the C function ``tw_turn_whole_D``. Named variables stay in registers; arrays do
+    not."""
     rows = [f"x{i}" for i in range(block.lanes)]
     loads = [f"  const {block.vector} {x} = @LOAD@(p + {i} * stride);" for i, x in enumerate(rows)]
     columns = block.turned(rows)

@@ -1,4 +1,4 @@
-"""Expressions as C on vectors of floats, for all templates of CPUs."""
+"""Expressions as C on vectors of floats, for all CPU templates."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from tilewright.spaces.language.text import Infix, Written
 
 @dataclass(frozen=True)
 class VectorCode(Infix):
-    """The meaning (:class:`spaces.language.tree.Meaning`) of numbers and operations as C, by the
-    functions of :mod:`spaces.cpu.vectors.vector_math`.
+    """The meaning (:class:`spaces.language.tree.Meaning`) of numbers and operations as C text, by
+    the functions of :mod:`spaces.cpu.vectors.vector_math`.
 
-    How arrays are read is for whoever folds an expression to say: as C that needs no parentheses.
+    Whoever folds an expression gives the text of its reads, as C that needs no parentheses.
     """
 
     def number(self, value: float) -> Written:
-        """A vector, for a scalar is no argument for a vector function."""
+        """Return a vector of the number, for no vector function takes a scalar."""
         return Written(f"tw_set({value!r}f)")
 
     def select(self, condition: Written, then: Written, otherwise: Written) -> Written:
-        """Lane by lane."""
+        """Return the selection in each lane."""
         return Written(f"tw_select({condition}, {then}, {otherwise})")
 
     def call(self, function: str, arguments: Sequence[Written]) -> Written:
-        """By the function's name with ``tw_`` before it."""
+        """Return a call of the function's name with ``tw_`` before it."""
         return Written(f"tw_{function}({', '.join(map(str, arguments))})")
 
 
 def loaded(dtype: str, place: str, step: int, left: str | None = None) -> str:
-    """C of a vector of elements of ``dtype`` that lie ``step`` apart from ``place`` on, by the
-    functions of :mod:`spaces.cpu.vectors.simd`. There are ``left`` of them, enough if that is
-    None."""
+    """Return the C of a vector of elements of ``dtype`` that lie ``step`` apart from ``place`` on.
+
+    It calls the functions of :mod:`spaces.cpu.vectors.simd`. There are ``left`` elements; at least
+    as many as lanes if that is None.
+    """
     if step == 0:
         return f"tw_splat_{dtype}({place})"
     if step != 1:

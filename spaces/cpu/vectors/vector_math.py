@@ -1,14 +1,14 @@
-"""The functions of programs as C on vectors of float, for any compiler with ``vector_size``.
+"""The functions of programs as C on vectors of floats, for any compiler with ``vector_size``.
 
-Each is branch-free, so that a register tile goes through it at full vector width; but those of
-arguments that :mod:`spaces.cpu.vectors.angles` leaves to C's library, and functions without a text
-of their own. Tests hold every function to its bound of :mod:`spaces.language.functions`. Code
-relies on ``-fno-math-errno`` and ``-fno-trapping-math`` for speed, and on nothing of one
-architecture. Multiply-adds are calls of ``tw_fma``; the bounds hold where it rounds twice as well.
+They have no branches, so that a register tile goes through them at full vector width. Exceptions
+are arguments that :mod:`spaces.cpu.vectors.angles` leaves to C's library, and functions without a
+text of their own. Tests hold every function to its bound of :mod:`spaces.language.functions`. The
+code relies on ``-fno-math-errno`` and ``-fno-trapping-math`` for speed, and on nothing of one
+architecture. Multiply-adds are calls of ``tw_fma``; the bounds hold if it rounds twice as well.
 
-NaN comes out where NaN goes in, but ``pow(x, 0)`` and ``pow(1, y)`` are 1. Three places fall short
-of IEEE: ``exp`` and ``exp2`` give zero where the result is below 2**-125.5, ``sigmoid`` and
-``silu`` follow it, and signed zeros are not kept apart.
+NaN gives NaN, but ``pow(x, 0)`` and ``pow(1, y)`` are 1. Three places fall short of IEEE: ``exp``
+and ``exp2`` give zero if the result is below 2**-125.5, ``sigmoid`` and ``silu`` follow them, and
+signed zeros are not kept apart.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from tilewright.spaces.numerics.polynomials import (
 
 
 def _odd(name: str, bound: float, t: str, value: str) -> Definition:
-    """``a * value(t)`` of a = |x|, at most one, with the sign of x; one beyond ``bound``."""
+    """Return an odd function of x: ``a * value(t)`` for a = |x|, at most one, with the sign of x;
+    it is one beyond ``bound``."""
     return Definition(
         f"""\
 TW_INLINE vf tw_{name}(vf x) {{
@@ -94,7 +95,8 @@ TW_INLINE vf tw_random(vf s, vf i, vf j) {{
   vf number = __builtin_convertvector((vi)(c0 >> 8), vf) * 0x1p-24f;
   return tw_select((s == s) & (i == i) & (j == j), number, (s + i) + j);
 }}"""
-"""As ``spaces.language.philox`` says; a product's upper word is made of products of halves."""
+"""The generator of ``spaces.language.philox``; a product's upper word is made of products of
+halves."""
 
 _KNOWN = {
     **angles.DEFINITIONS,
@@ -237,8 +239,8 @@ TW_INLINE vf tw_float16(vf x) {
 
 
 def by_library(function: Function, suffix: str = "f") -> str:
-    """C text of a function as calls of C's library, a lane at a time; of its variant with a
-    ``suffix``."""
+    """Return the C text of a function as calls of C's library, one for each lane, by the name that
+    ends with ``suffix``."""
     names = ("x", "y")[: function.arity]
     given = ", ".join(f"vf {name}" for name in names)
     lanes = ", ".join(f"{name}[i]" for name in names)
@@ -246,15 +248,16 @@ def by_library(function: Function, suffix: str = "f") -> str:
 
 
 def prelude(functions: Iterable[str], lanes: int, given: Mapping[str, str] | None = None) -> str:
-    """C text that defines ``tw_<name>`` for each of ``functions``, of which ``select`` may be one,
-    and all they need.
+    """Return the C text that defines ``tw_<name>`` for each of ``functions``, which may contain
+    ``select``, and all they need.
 
     The functions take and return ``vf``, a vector of ``lanes`` floats; ``vi`` and ``vu`` are its
-    companions of int and unsigned; ``tw_set(float)`` fills a vector. Nothing is included. The
-    texts ``given``, by name, take the place of definitions.
-    Every call is inlined and costs a compiler one to three milliseconds: a kernel had better
-    loop over the vectors of its tile than spell out a call for each.
-    Raises :class:`InputError` for a function that is not known.
+    companions of int and unsigned; ``tw_set(float)`` fills a vector. Nothing is included. The texts
+    ``given``, by name, replace definitions. Every call is inlined and takes a compiler one to three
+    milliseconds: a kernel had better loop over the vectors of its tile than spell out a call for
+    each.
+
+    Raises :class:`InputError` for an unknown function.
     """
     functions = sorted(functions)
     for name in functions:
@@ -277,7 +280,8 @@ TW_INLINE vf tw_set(float value) {{ return value - (vf){{0}}; }}"""
 
 
 def definitions(names: Iterable[str], given: Mapping[str, str] | None = None) -> list[str]:
-    """The C text of each function, behind those that it calls, unless it is ``given``."""
+    """Return the C text of each function, behind those that it calls; of a ``given`` one, that
+    text."""
     needed: dict[str, None] = {}
     for name in names:
         _require(name, needed)
@@ -285,12 +289,12 @@ def definitions(names: Iterable[str], given: Mapping[str, str] | None = None) ->
 
 
 def _definition(name: str) -> Definition:
-    """The text of a function's own, or else calls of C's library."""
+    """Return a function's own definition, or else one that calls C's library."""
     return _KNOWN.get(name) or Definition(by_library(FUNCTIONS[name]))
 
 
 def _require(name: str, needed: dict[str, None]) -> None:
-    """Adds ``name`` after the functions it calls."""
+    """Add ``name`` to ``needed`` behind the functions that it calls."""
     for other in _definition(name).calls:
         _require(other, needed)
     needed.setdefault(name)

@@ -1,8 +1,9 @@
-"""Whole numbers in vectors of 64 bits, for what neither 32 bits nor floats hold.
+"""Whole numbers in vectors of 64 bits, where neither 32 bits nor floats hold them exactly.
 
-``vl`` has a whole number and ``vd`` a double for every lane. The functions that end with ``_wide``
-are those of :mod:`spaces.cpu.vectors.moves`; ``tw_wide(x)`` is one number in all lanes,
-``tw_narrowed(mask)`` a mask as ``vi``, ``tw_wide_OP(a, b)`` an operation of the language.
+``vl`` has a whole number and ``vd`` a double in each lane. Functions whose names end with ``_wide``
+are those of :mod:`spaces.cpu.vectors.moves` for such vectors. ``tw_wide(x)`` is one number in all
+lanes, ``tw_narrowed(mask)`` a mask as ``vi``, and ``tw_wide_OP(a, b)`` an operation of the
+language.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ _FUNCTIONS = {"//": "tw_wide_quotient", "%": "tw_wide_remainder"}
 
 
 def indices(lanes: int, vector: str, elements: Mapping[str, str]) -> str:
-    """C definitions of what places need, for elements of these C types by what functions call
-    their dtypes, in registers of the C type ``vector``; they stand behind those of ``moves``."""
+    """Return the C definitions that compute the places of elements; they stand behind those of
+    ``moves``.
+
+    ``elements`` maps the names by which functions call types to C types; ``vector`` is the C type
+    of a register.
+    """
     text = _RAMP + _INDICES
     for dtype, c_type in TABLE_TYPES.items():
         table = _TABLE.replace("@D@", dtype).replace("@T@", c_type)
@@ -34,18 +39,21 @@ def indices(lanes: int, vector: str, elements: Mapping[str, str]) -> str:
 
 
 def values(lanes: int) -> str:
-    """C definitions of what values need, where places have theirs; ``vf`` and ``vi`` are known."""
+    """Return the C definitions that values need beside those of places; ``vf`` and ``vi`` are
+    known."""
     return _with_lanes(_VALUES, lanes)
 
 
 def numbers(lanes: int, magnitudes: Magnitudes, computed: Iterable[Expression]) -> str:
-    """C definitions of whole numbers as values, where no places need any; nothing, where nothing
-    that is ``computed`` takes integers."""
+    """Return the C definitions of whole numbers as values, if places need none.
+
+    Return the empty string if nothing that is ``computed`` takes integers.
+    """
     return _numbers(lanes) if magnitudes.need_integers(computed) else ""
 
 
 def shared(lanes: int, preludes: Iterable[str]) -> str:
-    """Those definitions, if one of some preludes ends with them."""
+    """Return those definitions if any of some preludes ends with them; else the empty string."""
     return _numbers(lanes) if any(text.endswith(_numbers(lanes)) for text in preludes) else ""
 
 
@@ -61,40 +69,44 @@ def _with_lanes(text: str, lanes: int) -> str:
 @dataclass(frozen=True)
 class WideCode(Operations[Written]):
     """The meaning (:class:`spaces.language.tree.Meaning`) of whole numbers as C on vectors of 64
-    bits. What arrays and axes have is for whoever folds an expression to say."""
+    bits.
+
+    Whoever folds an expression gives the text of its arrays and axes.
+    """
 
     def number(self, value: float) -> Written:
-        """In all lanes."""
+        """Return the number in all lanes."""
         return Written(f"tw_wide({literal(value)}L)")
 
     def negation(self, inner: Written) -> Written:
-        """Lane by lane."""
+        """Return the negation in each lane."""
         return Written(f"(-{inner})")
 
     def binary(self, operator: str, left: Written, right: Written) -> Written:
-        """Quotients and remainders are rounded down; those by 0 are 0."""
+        """Return the operation; quotients and remainders are rounded down, and those by 0 are 0."""
         if operator in _FUNCTIONS:
             return Written(f"{_FUNCTIONS[operator]}({left}, {right})")
         return Written(f"({left} {operator} {right})")
 
     def comparison(self, operator: str, left: Written, right: Written) -> Written:
-        """A mask of as many bits."""
+        """Return a mask of as many bits."""
         return Written(f"({left} {operator} {right})")
 
     def select(self, condition: Written, then: Written, otherwise: Written) -> Written:
-        """Lane by lane."""
+        """Return the selection in each lane."""
         return Written(f"tw_wide_select({condition}, {then}, {otherwise})")
 
     def call(self, function: str, arguments: Sequence[Written]) -> Written:
-        """Of functions that keep numbers whole."""
+        """Return a call of a function that keeps numbers whole."""
         return Written(f"tw_wide_{function}({', '.join(map(str, arguments))})")
 
 
 @dataclass(frozen=True)
 class Wide:
-    """Writes the whole numbers of a program that floats do not tell apart.
+    """Writes the whole numbers of a program that floats do not hold exactly.
 
-    ``leaf`` has C text of axes and entries as ``vl``, ``real`` of expressions as ``vf``.
+    ``leaf`` returns the C text of axes and entries as ``vl``, ``real`` that of expressions as
+    ``vf``.
     """
 
     magnitudes: Magnitudes
@@ -102,20 +114,22 @@ class Wide:
     real: Callable[[Expression], str]
 
     def value(self, node: Expression) -> str | None:
-        """A large whole number as ``vf``, rounded once; None of others."""
+        """Return a large whole number as ``vf``, rounded once; None for other nodes."""
         is_condition = isinstance(node, Comparison)
         if is_condition or not self.magnitudes.takes_integers(node):
             return None
         return f"tw_numbers_wide({self.whole(node)})"
 
     def mask(self, node: Comparison) -> str | None:
-        """A comparison of large whole numbers as ``vi``: of integers if both sides are whole, else
-        of doubles; None of others."""
+        """Return a comparison of large whole numbers as ``vi``; None for others.
+
+        Integers are compared if both sides are whole, doubles otherwise.
+        """
         large = self.magnitudes.compares_large(node)
         return f"tw_narrowed({self._compared(node)})" if large else None
 
     def whole(self, node: Expression) -> str:
-        """A whole number as ``vl``."""
+        """Return a whole number as ``vl``."""
         return node.fold(WideCode(), self._known).text
 
     def _known(self, node: Expression) -> Written | None:
@@ -125,7 +139,7 @@ class Wide:
         return None if found is None else Written(found)
 
     def _compared(self, node: Comparison) -> str:
-        """A mask as ``vl``."""
+        """Return a comparison's mask as ``vl``."""
         sides = node.left, node.right
         if all(map(self.magnitudes.is_integer, sides)):
             left, right = map(self.whole, sides)

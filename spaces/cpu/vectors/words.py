@@ -1,9 +1,9 @@
 """Vectors of elements of 1, 2 or 8 bytes whose bits are moved, whatever they stand for.
 
-``vw`` is as long as a vector of floats. For the dtype D of unsigned numbers of that size the
-functions are those that :mod:`spaces.cpu.vectors.simd`, ``moves`` and ``turning`` have for floats;
-a transposition leaves elements as they are, in blocks of ``side`` rows and columns. ``vi`` has an
-int for every lane.
+``vw`` is as long as a vector of floats. D is the type of unsigned numbers of that size; its
+functions are those that :mod:`spaces.cpu.vectors.simd`, ``moves`` and ``turning`` have for floats.
+A transposition leaves elements as they are, in blocks of ``side`` rows and columns. ``vi`` has an
+int for each lane.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from tilewright.spaces.cpu.isa import nontemporal
 from tilewright.spaces.cpu.vectors import moves, turning
 
 WORDS = {1: "uint8", 2: "uint16", 8: "uint64"}
-"""Names of elements by their bytes."""
+"""The names of elements by their bytes."""
 WORD_TYPES = {1: "unsigned char", 2: "unsigned short", 8: "unsigned long"}
 """Their C types."""
 
 
 def prelude(isa: str, vector_bytes: int, size: int, side: int) -> str:
-    """C definitions for elements of ``size`` bytes."""
+    """Return the C definitions for elements of ``size`` bytes."""
     names = {"D": WORDS[size], "T": WORD_TYPES[size], "LANES": str(vector_bytes // size)}
     names |= {"BYTES": str(vector_bytes), "INTS": str(4 * vector_bytes // size)}
     names |= {"BLOCK": str(side * size), "SIDE": str(side)}
