@@ -22,6 +22,7 @@ def extract(
     training: bool = False,
     tp: Sequence[int] | None = None,
     draft: Sequence[int] | Mapping[int, float] | None = None,
+    frozen: bool = False,
 ) -> Extraction:
     """Find the workloads of a PyTorch model: the regions that the backend hands to kernels.
 
@@ -39,8 +40,10 @@ def extract(
     a process group of so many ranks, which stands for them and communicates nothing.
 
     Weights and inputs may be on ``meta``; those of floating point are taken for ``dtype``, such as
-    ``"bfloat16"``. ``training`` asks for forward and backward in training mode. No kernel is built,
-    and none runs.
+    ``"bfloat16"``. ``training`` asks for forward and backward in training mode. ``frozen`` asks for
+    what the backend computes under Inductor's ``freezing``: products with packed weights, and
+    those of one left factor both joined and apart, with half of their weight each. No kernel is
+    built, and none runs.
 
     Raises :class:`InputError` for a model that cannot be captured, with the line of its code, for
     an unknown phase, and for a model that no kernel computes any part of.
@@ -48,4 +51,4 @@ def extract(
     extra("torch", "torch", "extract")
     from tilewright.scheduler.torch.extraction.extraction import extraction_of
 
-    return extraction_of(model, args, rows, dtype, target, training, tp, draft)
+    return extraction_of(model, args, rows, dtype, target, training, tp, draft, frozen=frozen)

@@ -74,6 +74,10 @@ AsDtype = Annotated[
 InTraining = Annotated[
     bool, typer.Option("--training", help="Extract forward and backward, not inference.")
 ]
+Frozen = Annotated[
+    bool,
+    typer.Option("--frozen", help="Take weights for constants, as Inductor's freezing does."),
+]
 
 
 def extract_command(
@@ -87,6 +91,7 @@ def extract_command(
     tp: Shards = None,
     dtype: AsDtype = None,
     training: InTraining = False,
+    frozen: Frozen = False,
     target: TargetName = "cpu",
     threads: Threads = None,
     format: Annotated[Format, typer.Option(help="How to print what is found.")] = Format.TABLE,
@@ -106,7 +111,7 @@ def extract_command(
     from tilewright.scheduler.extras import extra
 
     counts = _phases(rows or [])
-    asked: dict[str, Any] = {"training": training, "title": title}
+    asked: dict[str, Any] = {"training": training, "title": title, "frozen": frozen}
     asked |= {"tp": _shards(tp), "draft": _draft(draft)}
     if out is not None and not is_stream(out):
         check_place(out, "a suite")

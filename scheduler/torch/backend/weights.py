@@ -105,4 +105,5 @@ def _describe_constants(module: fx.GraphModule) -> None:
         tensor = getattr(module, str(node.target), None)
         strided = isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided
         if mode is not None and strided and "val" not in node.meta:
-            node.meta["val"] = mode.from_tensor(tensor, static_shapes=True)
+            known = isinstance(tensor, FakeTensor)  # in a graph that is not to be run
+            node.meta["val"] = tensor if known else mode.from_tensor(tensor, static_shapes=True)

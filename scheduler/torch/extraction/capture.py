@@ -11,7 +11,7 @@ import copy
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,9 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils import _pytree as pytree
 
 from tilewright.scheduler.torch.extraction.blame import failed
+from tilewright.scheduler.torch.extraction.freezing import constant_weights
 from tilewright.scheduler.torch.extraction.shards import sharded_like
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import Target
 
 CAPTURES = 1 << 10
@@ -34,10 +36,17 @@ INFERENCE, FORWARD, BACKWARD = "", "forward", "backward"
 
 @dataclass(frozen=True)
 class Captured:
-    """A graph, and the part of a step that it computes."""
+    """A graph with its constants, and the part of a step that it computes. Weights are constants
+    of a ``frozen`` graph."""
 
-    graph: fx.Graph
+    module: fx.GraphModule
     part: str
+    frozen: bool
+
+    @property
+    def graph(self) -> fx.Graph:
+        """The graph of ATen nodes."""
+        return self.module.graph
 
 
 def captured(
@@ -58,18 +67,23 @@ def captured_parts(
     kwargs: Mapping[str, Any] | None = None,
     dtype: torch.dtype | None = None,
     training: bool = False,
+    frozen: bool = False,
 ) -> list[Captured]:
     """Return the graphs of a call of ``module`` on a device like that of ``target``: those of
     inference, or the forward and the backward ones of ``training``, as AOTAutograd divides them.
-    All tensors of floating point are taken for ``dtype``, if one is given.
+    All tensors of floating point are taken for ``dtype``, if one is given. Weights of ``frozen``
+    graphs of inference are constants without values.
 
-    Raises :class:`InputError` for a module that cannot be captured, with the line of its code.
+    Raises :class:`InputError` for a module that cannot be captured, with the line of its code, and
+    for ``frozen`` graphs of a device that is not here: Inductor freezes for the device at hand.
     """
     from torch._dynamo import config as dynamo_config
 
     graphs: list[Captured] = []
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    fakes = _Fakes(mode, _device(target), dtype)
+    mode, device = FakeTensorMode(allow_non_fake_inputs=True), _device(target)
+    if frozen and device != target.kind:
+        raise InputError(f"frozen weights are for devices that are here; {target.kind} is not")
+    fakes = _Fakes(mode, device, dtype)
     model = fakes.module(module)
     if training:
         model.train()
@@ -80,9 +94,14 @@ def captured_parts(
         "accumulated_recompile_limit": CAPTURES,
     }
     known = {name: value for name, value in settings.items() if hasattr(dynamo_config, name)}
-    compiled = torch.compile(model, backend=_Backend(graphs), dynamic=False)
+    compiled = torch.compile(model, backend=_Backend(graphs, frozen), dynamic=False)
     try:
-        with _silence(), dynamo_config.patch(**known), mode, torch.set_grad_enabled(training):
+        with ExitStack() as stack:
+            stack.enter_context(_silence())
+            stack.enter_context(dynamo_config.patch(**known))
+            stack.enter_context(constant_weights() if frozen else nullcontext())
+            stack.enter_context(mode)
+            stack.enter_context(torch.set_grad_enabled(training))
             compiled(*given, **named)
             if not graphs:  # torch compiles no such frame any more, once there were too many
                 torch._dynamo.reset()
@@ -117,8 +136,8 @@ class _Backend:
     """A backend for ``torch.compile`` that keeps graphs. What it was given gives the fake tensors
     that Dynamo found, and does not run again."""
 
-    def __init__(self, graphs: list[Captured]) -> None:
-        self._graphs = graphs
+    def __init__(self, graphs: list[Captured], frozen: bool) -> None:
+        self._graphs, self._frozen = graphs, frozen
 
     def __call__(self, module: fx.GraphModule, inputs: Sequence[Any]) -> Any:
         from torch._functorch import config as functorch_config
@@ -132,7 +151,7 @@ class _Backend:
         return _known(module)
 
     def _keep(self, module: fx.GraphModule, inputs: Sequence[Any], **settings: Any) -> Any:
-        self._graphs.append(Captured(module.graph, part_of(settings)))
+        self._graphs.append(Captured(module, part_of(settings), self._frozen))
         return module.forward
 
 

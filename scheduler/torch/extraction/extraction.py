@@ -16,9 +16,11 @@ from typing import Any
 import torch
 
 from tilewright.scheduler.suites.suite import Member, Suite
+from tilewright.scheduler.torch.backend.weights import with_packed_weight
 from tilewright.scheduler.torch.extraction.blame import shortened
 from tilewright.scheduler.torch.extraction.calls import Call, Model, Numbers, Rows, calls, title_of
 from tilewright.scheduler.torch.extraction.capture import Captured, captured_parts
+from tilewright.scheduler.torch.extraction.freezing import ways_of
 from tilewright.scheduler.torch.regions.partition import partition
 from tilewright.scheduler.torch.regions.places import place_of
 from tilewright.scheduler.torch.regions.region import Region
@@ -142,15 +144,18 @@ def extraction_of(
     tp: Sequence[int] | None = None,
     draft: Numbers | None = None,
     title: str | None = None,
+    frozen: bool = False,
 ) -> Extraction:
     """See :func:`tilewright.scheduler.extracting.extract`."""
     machine, kind = as_target(target), None if dtype is None else _dtype(dtype)
+    if training and frozen:
+        raise InputError("weights change in training; allowed: training or frozen")
     made = _Extraction(machine)
     with closing(calls(model, args, rows, tp, draft)) as every:
         for call in every:
             given = (call.module, call.args, machine)
             with _without_collection():
-                for part in captured_parts(*given, dtype=kind, training=training):
+                for part in captured_parts(*given, None, kind, training, frozen):
                     made.add(part, call)
     return made.finished(title or title_of(model))
 
@@ -178,19 +183,31 @@ class _Extraction:
         self._work: dict[str, Work] = {}
 
     def add(self, part: Captured, call: Call) -> None:
-        """Count the regions of a graph, and what is left of it."""
-        parted = partition(part.graph, self._target)
-        for region in parted.regions:
-            self._count(region, part, call)
-        for node, reason in parted.left.items():
-            _add(self._work, call, Work(flops_of(node), bytes_of(node)))
-            self._left[name_of(node), reason] += 1
+        """Count the regions of a graph, and what is left of it. Ways to compute it that compete
+        have equal shares of its weight."""
+        ways = ways_of(part.module) if part.frozen else [part.module]
+        shared = replace(call, weight=call.weight / len(ways))
+        places, left = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+        for way in ways:
+            parted = partition(way.graph, self._target)
+            regions = parted.regions
+            if part.frozen:
+                regions = tuple(with_packed_weight(each) or each for each in regions)
+            for region in regions:
+                self._count(region, shared)
+            for node in parted.left:
+                _add(self._work, shared, Work(flops_of(node), bytes_of(node)))
+            about = ((region.workload.key, _place(region, part, call)) for region in regions)
+            places |= Counter(about)
+            left |= Counter((name_of(node), reason) for node, reason in parted.left.items())
+        for (key, place), count in places.items():
+            self._found[key].places[place] += count
+        self._left += left
 
-    def _count(self, region: Region, part: Captured, call: Call) -> None:
+    def _count(self, region: Region, call: Call) -> None:
         workload = region.workload
         work = Work(sum(map(flops_of, region.nodes)), workload.least_bytes)
         known = self._found.setdefault(workload.key, Extracted(workload))
-        known.places[" ".join(filter(None, (call.label, part.part, place_of(region))))] += 1
         known.sections[call.section] = known.sections.get(call.section, 0) + call.weight
         _add(known.work, call, work)
         _add(self._work, call, work)
@@ -205,6 +222,11 @@ class _Extraction:
         )
         order = sorted(made.found, key=made.shares, reverse=True)
         return replace(made, found=tuple(order))
+
+
+def _place(region: Region, part: Captured, call: Call) -> str:
+    """Return where a region is: the words of the call, the part of a step, and the modules."""
+    return " ".join(filter(None, (call.label, part.part, place_of(region))))
 
 
 def _add(known: dict[str, Work], call: Call, work: Work) -> None:

@@ -44,6 +44,32 @@ class Bert(nn.Module):
         return self.second(x + self.mlp(x))
 
 
+class Separate(nn.Module):
+    """Queries, keys and values; some have no bias."""
+
+    def __init__(self, width: int, biases: tuple[bool, ...]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width, bias=bias) for bias in biases)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, tokens, _ = x.shape
+        parts = (layer(x).view(batch, tokens, 4, -1).transpose(1, 2) for layer in self.layers)
+        return F.scaled_dot_product_attention(*parts).transpose(1, 2)
+
+
+class Gated(nn.Module):
+    """A gated layer of unequal parts: one more product reads the same rows."""
+
+    def __init__(self, width: int, inner: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, inner, bias=False)
+        self.up = nn.Linear(width, inner, bias=False)
+        self.other = nn.Linear(width, 3, bias=False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return F.silu(self.gate(x)) * self.up(x), self.other(x)
+
+
 class Gpt2(nn.Module):
     """One projection for queries, keys and values, and norms before it."""
 

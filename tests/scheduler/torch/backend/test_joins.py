@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 from torch._inductor import config
-from torch.nn import functional
 
+from tests.scheduler.torch import blocks
 from tilewright import explain
 from tilewright.scheduler.torch import backend
 from tilewright.scheduler.torch.backend.explanation import GraphReport
@@ -27,36 +27,10 @@ def _frozen() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-class Attention(nn.Module):
-    """Queries, keys and values; some have no bias."""
-
-    def __init__(self, width: int, biases: tuple[bool, ...]) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(width, width, bias=bias) for bias in biases)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        batch, tokens, _ = x.shape
-        parts = (layer(x).view(batch, tokens, 4, -1).transpose(1, 2) for layer in self.layers)
-        return functional.scaled_dot_product_attention(*parts).transpose(1, 2)
-
-
-class Gated(nn.Module):
-    """A gated layer of unequal parts: one more product reads the same rows."""
-
-    def __init__(self, width: int, inner: int) -> None:
-        super().__init__()
-        self.gate = nn.Linear(width, inner, bias=False)
-        self.up = nn.Linear(width, inner, bias=False)
-        self.other = nn.Linear(width, 3, bias=False)
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return functional.silu(self.gate(x)) * self.up(x), self.other(x)
-
-
 MODELS = [
-    (lambda: Attention(32, (True, True, True)), (32, 32, 32)),
-    (lambda: Attention(40, (True, False, True)), (40, 40, 40)),
-    (lambda: Gated(24, 40), (40, 40, 3)),
+    (lambda: blocks.Separate(32, (True, True, True)), (32, 32, 32)),
+    (lambda: blocks.Separate(40, (True, False, True)), (40, 40, 40)),
+    (lambda: blocks.Gated(24, 40), (40, 40, 3)),
 ]
 
 
@@ -83,14 +57,14 @@ def test_products_of_one_factor_are_joined(make, columns, rows):
 
 
 def test_products_stay_apart_unless_one_is_faster():
-    graph = joined(Gated(24, 40), (5, 24), "measure")
+    graph = joined(blocks.Gated(24, 40), (5, 24), "measure")
     (join,) = graph.joins
     assert join.gain is not None
     assert join.taken == (join.gain >= GAIN)
 
 
 def test_weights_that_may_change_stay_apart():
-    model = Gated(24, 40).eval()
+    model = blocks.Gated(24, 40).eval()
     fast = torch.compile(model, backend=backend.tilewright, options={"judge": "always", "db": None})
     with config.patch(freezing=False), torch.no_grad():
         fast(torch.randn(3, 24))
