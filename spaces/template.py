@@ -16,6 +16,7 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 Columns = Mapping[str, np.ndarray]
@@ -76,6 +77,12 @@ class Template(ABC):
     def __init__(self, workload: Workload, target: Target) -> None:
         self.workload = workload
         self.target = target
+
+    @property
+    def computation(self) -> Computation:
+        """The workload of a template that serves programs alone."""
+        assert isinstance(self.workload, Computation)
+        return self.workload
 
     def with_values(self, values: Mapping[str, tuple[Value, ...]]) -> Self:
         """Return the same template whose decisions ``values`` names have those values instead."""

@@ -13,11 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.abi import FLOAT, Code, c_kernel
 from tilewright.spaces.cpu.blocked.rules import contraction_rules
 from tilewright.spaces.cpu.blocked.traffic import contraction_quantities
-from tilewright.spaces.cpu.prelude import prelude
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.thin.blocking import THIN_ROWS
 from tilewright.spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
 from tilewright.spaces.cpu.tiles.panels import why_not_packed, why_not_thin
@@ -25,7 +25,7 @@ from tilewright.spaces.cpu.vectors.simd import FLOATS
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.open_axis import why_no_open_rows
 from tilewright.spaces.workloads.product import orient, product_of
@@ -36,7 +36,7 @@ PANEL_WIDTH = 32
 does."""
 
 
-class BlockedTemplate(Template):
+class BlockedTemplate(CpuTemplate):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` in cache blocks, once or for each
     product of a batch."""
 
@@ -44,27 +44,23 @@ class BlockedTemplate(Template):
     version: ClassVar[int] = 4
 
     def __init__(self, workload: Contraction, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
         super().__init__(workload, target)
-        self.cpu = target
         self.product = orient(workload)
-        self.lanes = target.lanes(FLOAT)
+        self.lanes = self.cpu.lanes(FLOAT)
         self.decisions = self._decisions()
-        self.rules = contraction_rules(self.product, target, self.decisions)
+        self.rules = contraction_rules(self.product, self.cpu, self.decisions)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Say why there is no kernel: no product of matrices, a type that is neither loaded nor
         stored, or so few rows that a thin template serves better."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
         for operand in workload.operands:
             if operand.dtype not in FLOATS:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
         product = product_of(workload, packed=True, sliced=True)
         if isinstance(product, str):
             return product
-        if reason := why_not_packed(product, target):
+        if reason := why_not_packed(product, cpu):
             return reason
         if product.rows > THIN_ROWS or (product.right.packed and why_not_thin(product)):
             return None
@@ -77,13 +73,10 @@ class BlockedTemplate(Template):
         """Compute quantities for columns of schedules: see ``spaces.cpu.blocked.traffic``."""
         return contraction_quantities(self.product, self.cpu, columns)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """Return the kernel of a schedule; its entry is named after the workload and the
-        schedule."""
+    def _code(self, schedule: Schedule, entry: str, is_open: bool = False) -> Code:
         from tilewright.spaces.cpu.blocked.code import ContractionCode
 
-        code = ContractionCode(self.product, schedule.values, self.lanes, self.entry(schedule))
-        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
+        return ContractionCode(self.product, schedule.values, self.lanes, entry, is_open=is_open)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
         """Say why an axis cannot be open: only that of rows can."""
@@ -91,11 +84,8 @@ class BlockedTemplate(Template):
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows, up to the product's."""
-        from tilewright.spaces.cpu.blocked.code import ContractionCode
-
-        entry = f"{self.entry(schedule)}_open"
-        code = ContractionCode(self.product, schedule.values, self.lanes, entry, is_open=True)
-        return c_kernel(self.workload, prelude(self.workload, self.cpu), code, axis)
+        code = self._code(schedule, f"{self.entry(schedule)}_open", is_open=True)
+        return c_kernel(self.workload, self._prelude(), code, axis)
 
     # -- the space -----------------------------------------------------------------------------
 

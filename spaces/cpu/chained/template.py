@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tilewright.spaces.corrected import CorrectedTemplate
-from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.abi import FLOAT, Code, c_kernel
 from tilewright.spaces.cpu.chained.blocks import (
     COPIED,
     DEPTH_STEP,
@@ -38,6 +38,7 @@ from tilewright.spaces.cpu.chained.served import why_not_chained
 from tilewright.spaces.cpu.chained.traffic import chained_quantities
 from tilewright.spaces.cpu.ragged.served import why_not_ragged
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.tiles.decisions import TILE_VECTORS, WHOLE_TILE_ROWS
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.derivation.chained.scaling import with_scaled_scores
@@ -54,9 +55,6 @@ from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
 
-if TYPE_CHECKING:
-    from tilewright.spaces.cpu.chained.code import ChainedCode
-
 MOST_ROWS = 384
 """The most rows of a block: enough to pay for keys, which come to the caches once a block."""
 MOST_SPLITS = 4
@@ -64,34 +62,28 @@ MOST_SPLITS = 4
 VALUE_VECTORS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
-class ChainedTemplate(CorrectedTemplate):
+class ChainedTemplate(CorrectedTemplate, CpuTemplate):
     """One pass over the keys, tile by tile, for every block of rows, in float32."""
 
     name: ClassVar[str] = "chained"
     version: ClassVar[int] = 6
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.computation = workload
-        self.cpu = target
-        found = chained_of(workload.program)
+        found = chained_of(self.computation.program)
         assert isinstance(found, Chained)
         self.chained = with_scaled_scores(found)
         self.visited_tiles = VisitedTiles(self.chained)
-        self.lanes = target.lanes(FLOAT)
+        self.lanes = self.cpu.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = chained_rules(self)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Say why there is no kernel: no product with such a chain, or an access that has no
         code."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
         reason = why_not_chained(workload)
-        if reason is None and _has_ranges(workload) and why_not_ragged(workload, target) is None:
+        if reason is None and _has_ranges(workload) and why_not_ragged(workload, cpu) is None:
             return "rows have ranges of entries, which other kernels walk alone"
         return reason
 
@@ -110,12 +102,6 @@ class ChainedTemplate(CorrectedTemplate):
             return f"{axis} is not the outermost axis of a batch"
         return why_not_outermost(self.chained.program, axis)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """Return the kernel of a schedule; its entry is named after the workload and the
-        schedule."""
-        code = self._code(schedule, self.entry(schedule))
-        return c_kernel(self.workload, self._prelude(), code)
-
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel for any number of points of the batch's outermost axis, up to its
         extent."""
@@ -123,9 +109,7 @@ class ChainedTemplate(CorrectedTemplate):
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
         return c_kernel(self.workload, self._prelude(), code, axis)
 
-    def _code(
-        self, schedule: Schedule, entry: str, products_each: int | None = None
-    ) -> ChainedCode:
+    def _code(self, schedule: Schedule, entry: str, products_each: int | None = None) -> Code:
         from tilewright.spaces.cpu.chained.code import ChainedCode
 
         values = schedule.values

@@ -12,24 +12,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tilewright.spaces.cpu.abi import c_kernel
+from tilewright.spaces.cpu.abi import Code
 from tilewright.spaces.cpu.kept.prelude import prelude
 from tilewright.spaces.cpu.kept.rules import kept_rules
 from tilewright.spaces.cpu.kept.served import why_not_kept
 from tilewright.spaces.cpu.kept.tiling import INNER, KEPT, MIDDLE, OUTER, REDUCED, Tiling
 from tilewright.spaces.cpu.kept.traffic import kept_quantities
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.derivation.kept.view import cached_kept, loops_across
 from tilewright.spaces.dtypes import dtype
-from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 
-class KeptTemplate(Template):
+class KeptTemplate(CpuTemplate):
     """Pooling, depthwise convolutions, sums of columns: a reduction of its own in each lane."""
 
     name: ClassVar[str] = "kept"
@@ -37,22 +36,17 @@ class KeptTemplate(Template):
     recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.cpu = target
-        self.view = cached_kept(workload.program)
-        self.element = dtype(workload.accumulator)
-        self.lanes = target.lanes(self.element.bytes)
+        self.view = cached_kept(self.computation.program)
+        self.element = dtype(self.computation.accumulator)
+        self.lanes = self.cpu.lanes(self.element.bytes)
         self.decisions = self._decisions()
         self.rules = kept_rules(self)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Why not: several reductions or none, a condition, or elements that lie apart."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
-        return why_not_kept(workload, target)
+        return why_not_kept(workload, cpu)
 
     def tiling(self, values: Mapping[str, Any]) -> Tiling:
         """The tiles of one schedule or of columns of many."""
@@ -62,18 +56,19 @@ class KeptTemplate(Template):
         """See ``spaces.cpu.kept.traffic``."""
         return kept_quantities(self, columns)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+    def _code(self, schedule: Schedule, entry: str) -> Code:
         from tilewright.spaces.cpu.kept.code import KeptCode
 
-        code = KeptCode(
+        return KeptCode(
             tiling=self.tiling(schedule.values),
             operands=self.workload.operands,
             element=self.element.name,
             streaming=bool(schedule.values["streaming_stores"]),
-            entry=self.entry(schedule),
+            entry=entry,
         )
-        return c_kernel(self.workload, prelude(self.functions, self.cpu, self.element.name), code)
+
+    def _prelude(self) -> str:
+        return prelude(self.functions, self.cpu, self.element.name)
 
     def _decisions(self) -> tuple[Decision, ...]:
         view, threads = self.view, self.cpu.threads

@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cpu.abi import ABI_PRELUDE, c_kernel
+from tilewright.spaces.cpu.abi import ABI_PRELUDE, Code
 from tilewright.spaces.cpu.sharing import enough_threads
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.traffic import footprints, shares
-from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.loops.template import Loops
 from tilewright.spaces.quantities import filled, widened
 from tilewright.spaces.schedule import Schedule
@@ -23,21 +23,19 @@ CHUNKS = (1, 8, 64, 512, 4096)
 """Elements that a worker takes at a time."""
 
 
-class CpuLoops(Loops):
+class CpuLoops(Loops, CpuTemplate):
     """Loops over the elements of a stage, which workers share in chunks."""
 
     version: ClassVar[int] = 1
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
         super().__init__(workload, target)
-        self.cpu = target
         self.decisions = (
-            Decision("workers", tuple(range(1, target.threads + 1))),
+            Decision("workers", tuple(range(1, self.cpu.threads + 1))),
             Decision("chunk", CHUNKS),
         )
         self.rules = (
-            enough_threads(target.threads, ("workers",)),
+            enough_threads(self.cpu.threads, ("workers",)),
             Rule(
                 "idle_workers",
                 ("workers", "chunk"),
@@ -58,9 +56,8 @@ class CpuLoops(Loops):
         )
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: only another kind of target."""
-        return None if isinstance(target, CpuTarget) else "needs a CPU target"
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> None:
+        """Serve all workloads."""
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Every quantity, one float64 array each."""
@@ -82,11 +79,11 @@ class CpuLoops(Loops):
         }
         return filled(quantities, chunk.shape)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+    def _code(self, schedule: Schedule, entry: str) -> Code:
         from tilewright.spaces.cpu.loops.code import LoopsCode
 
         workers, chunk = int(schedule["workers"]), int(schedule["chunk"])
-        operands, entry = self.workload.operands, self.entry(schedule)
-        code = LoopsCode(self.plan, operands, entry, workers, chunk)
-        return c_kernel(self.workload, ABI_PRELUDE, code)
+        return LoopsCode(self.plan, self.workload.operands, entry, workers, chunk)
+
+    def _prelude(self) -> str:
+        return ABI_PRELUDE

@@ -14,21 +14,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
-from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT, c_kernel
+from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT, Code
 from tilewright.spaces.cpu.loops.prelude import HELPERS
 from tilewright.spaces.cpu.low_bit.decoding import Decoding
 from tilewright.spaces.cpu.low_bit.served import why_not
 from tilewright.spaces.cpu.low_bit.traffic import coded_quantities
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.vectors import simd
 from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
-from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.low_bit.order import DEPTH, ROWS
 from tilewright.spaces.low_bit.served import known_zero
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Rule, Template
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.template import Columns, Decision, Rule
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_ROWS = 8
@@ -39,7 +38,7 @@ EARLY, LATE = "early", "late"
 """When scales multiply: each value, or the sums of groups."""
 
 
-class LowBit(Template):
+class LowBit(CpuTemplate):
     """Products of activations and packed codes, with zero points and scales of groups."""
 
     name: ClassVar[str] = "low_bit"
@@ -47,11 +46,8 @@ class LowBit(Template):
     reads_codes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.cpu = target
-        found = coded_product_of(workload.program)
+        found = coded_product_of(self.computation.program)
         assert isinstance(found, CodedProduct)
         self.product = found
         self.decisions = (
@@ -59,15 +55,13 @@ class LowBit(Template):
             Decision("block_depth", BLOCKS),
             Decision("scales", (LATE, EARLY) if found.scale is not None else (LATE,)),
             Decision("prefetch", (0, 1, 2, 4)),
-            Decision("workers", tuple(range(1, target.threads + 1))),
+            Decision("workers", tuple(range(1, self.cpu.threads + 1))),
         )
         self.rules = self._rules()
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Why not: no product of codes and activations, or groups and depths that do not fit."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
         return why_not(workload)
 
     @cached_property
@@ -89,16 +83,16 @@ class LowBit(Template):
         """See ``spaces.cpu.low_bit.traffic``."""
         return coded_quantities(self, columns)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+    def _code(self, schedule: Schedule, entry: str) -> Code:
         from tilewright.spaces.cpu.low_bit.code import CodedCode
 
-        given, entry = self.workload.operands, self.entry(schedule)
-        code = CodedCode(self.product, self.decoding, given, schedule.values, entry)
+        given = self.workload.operands
+        return CodedCode(self.product, self.decoding, given, schedule.values, entry)
+
+    def _prelude(self) -> str:
         lanes = self.cpu.lanes(FLOAT)
         vectors = simd.prelude(self.cpu.isa, lanes, self.cpu.bf16_dot)
-        prelude = ABI_PRELUDE + vectors + self.decoding.prelude(self.cpu.isa) + HELPERS
-        return c_kernel(self.workload, prelude, code)
+        return ABI_PRELUDE + vectors + self.decoding.prelude(self.cpu.isa) + HELPERS
 
     def _rules(self) -> tuple[Rule, ...]:
         tiles = ceil_div(self.product.columns, ROWS)

@@ -10,11 +10,11 @@ stores, prefetches, how blocks are transposed, ``unroll`` and the workers. See
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tilewright.spaces.cpu.abi import c_kernel
+from tilewright.spaces.cpu.abi import Code, c_kernel
 from tilewright.spaces.cpu.maps.prelude import prelude
 from tilewright.spaces.cpu.maps.registers import goes_straight, registers_of
 from tilewright.spaces.cpu.maps.rules import SKEW, map_rules
@@ -23,33 +23,27 @@ from tilewright.spaces.cpu.maps.straight import STRIPS
 from tilewright.spaces.cpu.maps.tiling import ASK, NOTHING, TURN, Tiling
 from tilewright.spaces.cpu.maps.traffic import map_quantities
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.derivation.maps.order import COLUMNS, ROWS
 from tilewright.spaces.derivation.maps.served import cached_plane
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
 
-if TYPE_CHECKING:
-    from tilewright.spaces.cpu.maps.code import MapCode
 
-
-class MapTemplate(Template):
+class MapTemplate(CpuTemplate):
     """Programs without reductions: copies, transpositions, gathers."""
 
     name: ClassVar[str] = "map"
     version: ClassVar[int] = 7
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.cpu = target
-        self.plane = cached_plane(workload.program)
-        self.registers = registers_of(self.plane, target)
+        self.plane = cached_plane(self.computation.program)
+        self.registers = registers_of(self.plane, self.cpu)
         self.goes_straight = goes_straight(self.plane, self.registers)
         self.decisions = (
             Decision("tile_rows", tuple(2**i for i in range(9))),
@@ -59,17 +53,15 @@ class MapTemplate(Template):
             Decision("prefetch", (NOTHING, ASK, TURN)),
             *(_straight_decisions() if self.goes_straight else ()),
             Decision("unroll", (1, 2, 4)),
-            Decision("workers", tuple(range(1, target.threads + 1))),
+            Decision("workers", tuple(range(1, self.cpu.threads + 1))),
         )
         self.rules = map_rules(self)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Say why there is no kernel: a reduction, outputs of different axes, a type or a function
         without code."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
-        return why_no_map(workload, target)
+        return why_no_map(workload, cpu)
 
     def tiling(self, values: Mapping[str, Any]) -> Tiling:
         """Return the tiles that decisions lead to, for one schedule or for columns of many."""
@@ -79,11 +71,8 @@ class MapTemplate(Template):
         """Compute quantities for columns of schedules: see ``spaces.cpu.maps.traffic``."""
         return map_quantities(self, columns)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """Return the kernel of a schedule; its entry is named after the workload and the
-        schedule."""
-        code = self._code(schedule, self.entry(schedule))
-        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
+    def _prelude(self) -> str:
+        return prelude(self.workload, self.cpu)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
         """Say why an axis cannot be open: only the outermost axis of all arrays can."""
@@ -97,7 +86,7 @@ class MapTemplate(Template):
         """Return the kernel of any number of points of the outermost axis, up to its extent."""
         each = self.plane.view.loops[0].extent // self.plane.view.program.extent[axis]
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
-        return c_kernel(self.workload, prelude(self.workload, self.cpu), code, axis)
+        return c_kernel(self.workload, self._prelude(), code, axis)
 
     @property
     def _outermost_axis(self) -> str | None:
@@ -109,7 +98,7 @@ class MapTemplate(Template):
         found = (a for place, a in axes if output.is_outermost(place) and program.extent[a] > 1)
         return next(found, None)
 
-    def _code(self, schedule: Schedule, entry: str, turns_each: int | None = None) -> MapCode:
+    def _code(self, schedule: Schedule, entry: str, turns_each: int | None = None) -> Code:
         from tilewright.spaces.cpu.maps.code import MapCode
 
         tiling, operands = self.tiling(schedule.values), self.workload.operands

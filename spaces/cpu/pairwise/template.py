@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.abi import FLOAT, Code
 from tilewright.spaces.cpu.chained.blocks import multiples
 from tilewright.spaces.cpu.chained.prelude import prelude
 from tilewright.spaces.cpu.pairwise.blocks import Blocks
@@ -26,16 +26,15 @@ from tilewright.spaces.cpu.pairwise.rules import pairwise_rules
 from tilewright.spaces.cpu.pairwise.served import why_not_pairwise
 from tilewright.spaces.cpu.pairwise.traffic import pairwise_quantities
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.tiles.decisions import TILE_VECTORS, WHOLE_TILE_ROWS
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.derivation.chained.visited_tiles import VisitedTiles
 from tilewright.spaces.derivation.pairwise.view import Pairwise, pairwise_of
-from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_ROWS = 384
@@ -43,30 +42,25 @@ MOST_ROWS = 384
 MOST_KEYS = 512
 
 
-class PairwiseTemplate(Template):
+class PairwiseTemplate(CpuTemplate):
     """One visit of each pair of a row and a key, in float32."""
 
     name: ClassVar[str] = "pairwise"
     version: ClassVar[int] = 1
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.cpu = target
-        found = pairwise_of(workload.program)
+        found = pairwise_of(self.computation.program)
         assert isinstance(found, Pairwise)
         self.pairwise = found
         self.visited_tiles = VisitedTiles(found)
-        self.lanes = target.lanes(FLOAT)
+        self.lanes = self.cpu.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = pairwise_rules(self)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Why not: no sums over pairs of rows and keys, or arrays that are read otherwise."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
         return why_not_pairwise(workload)
 
     def blocks(self, values: Columns) -> Blocks:
@@ -77,22 +71,22 @@ class PairwiseTemplate(Template):
         """See ``spaces.cpu.pairwise.traffic``."""
         return pairwise_quantities(self, columns)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+    def _code(self, schedule: Schedule, entry: str) -> Code:
         from tilewright.spaces.cpu.pairwise.code import PairwiseCode
 
         values = schedule.values
-        code = PairwiseCode(
+        return PairwiseCode(
             pairwise=self.pairwise,
             operands=self.workload.operands,
             blocks=self.blocks(values),  # type: ignore[arg-type]
             workers=int(values["workers"]),
-            entry=self.entry(schedule),
+            entry=entry,
         )
+
+    def _prelude(self) -> str:
         shared = prelude(self.functions, self.cpu)
         known = magnitudes(self.pairwise.program)
-        shared += wide.numbers(self.lanes, known, self.pairwise.expressions)
-        return c_kernel(self.workload, shared, code)
+        return shared + wide.numbers(self.lanes, known, self.pairwise.expressions)
 
     def _decisions(self) -> tuple[Decision, ...]:
         found = self.pairwise

@@ -12,23 +12,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from tilewright.spaces.cpu.abi import c_kernel
+from tilewright.spaces.cpu.abi import Code
 from tilewright.spaces.cpu.ragged.prelude import prelude
 from tilewright.spaces.cpu.ragged.rules import ENTRIES, ROWS, ragged_rules
 from tilewright.spaces.cpu.ragged.served import why_not_ragged
 from tilewright.spaces.cpu.ragged.traffic import ragged_quantities
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.derivation.ragged.view import cached_ragged
 from tilewright.spaces.dtypes import dtype
-from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 
-class RaggedTemplate(Template):
+class RaggedTemplate(CpuTemplate):
     """Sparse matrices, graphs, packed sequences: reductions over a range of entries for each
     row."""
 
@@ -36,22 +35,17 @@ class RaggedTemplate(Template):
     version: ClassVar[int] = 1
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.cpu = target
-        self.view = cached_ragged(workload.program)
-        self.element = dtype(workload.accumulator)
-        self.lanes = target.lanes(self.element.bytes)
+        self.view = cached_ragged(self.computation.program)
+        self.element = dtype(self.computation.accumulator)
+        self.lanes = self.cpu.lanes(self.element.bytes)
         self.decisions = self._decisions()
         self.rules = ragged_rules(self)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Why not: nothing that is reduced over a range, or a step that depends on other rows."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
-        return why_not_ragged(workload, target)
+        return why_not_ragged(workload, cpu)
 
     @cached_property
     def lane_extents(self) -> tuple[int, ...]:
@@ -77,13 +71,12 @@ class RaggedTemplate(Template):
         """See ``spaces.cpu.ragged.traffic``."""
         return ragged_quantities(self, columns)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+    def _code(self, schedule: Schedule, entry: str) -> Code:
         from tilewright.spaces.cpu.ragged.code import RaggedCode
         from tilewright.spaces.cpu.ragged.row import Tuning
 
         values = schedule.values
-        code = RaggedCode(
+        return RaggedCode(
             view=self.view,
             operands=self.workload.operands,
             tuning=Tuning(
@@ -95,9 +88,11 @@ class RaggedTemplate(Template):
             ),
             workers=int(values["workers"]),
             splits=values["parallel_over"] == ENTRIES,
-            entry=self.entry(schedule),
+            entry=entry,
         )
-        return c_kernel(self.workload, prelude(self.functions, self.cpu, self.element.name), code)
+
+    def _prelude(self) -> str:
+        return prelude(self.functions, self.cpu, self.element.name)
 
     def _decisions(self) -> tuple[Decision, ...]:
         threads, view = self.cpu.threads, self.view

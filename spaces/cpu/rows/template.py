@@ -16,11 +16,11 @@ Decisions:
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from tilewright.spaces.cpu.abi import c_kernel
+from tilewright.spaces.cpu.abi import Code, c_kernel
 from tilewright.spaces.cpu.rows.held import (
     Held,
     output_to_hold_in,
@@ -33,6 +33,7 @@ from tilewright.spaces.cpu.rows.served import cached_rows, row_expressions, why_
 from tilewright.spaces.cpu.rows.traffic import row_quantities
 from tilewright.spaces.cpu.rows.work import busiest
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
 from tilewright.spaces.derivation.rows.passes import Pass, expressions
@@ -42,13 +43,9 @@ from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Call
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
-
-if TYPE_CHECKING:
-    from tilewright.spaces.cpu.rows.code import RowsCode
 
 ONLINE, PLAIN = "online", "plain"
 AGAIN, SCRATCH, OUTPUT = "again", "scratch", "output"
@@ -56,7 +53,7 @@ COLUMNS, ROWS = "columns", "rows"
 CACHED, STREAMING = "cached", "streaming"
 
 
-class RowsTemplate(Template):
+class RowsTemplate(CpuTemplate):
     """Rows with at least one reduction, in float32 or float64."""
 
     name: ClassVar[str] = "rows"
@@ -64,24 +61,18 @@ class RowsTemplate(Template):
     recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.computation = workload
-        self.cpu = target
-        self.rows = cached_rows(workload.program)
-        self.element = dtype(workload.accumulator)
-        self.lanes = target.lanes(self.element.bytes)
+        self.rows = cached_rows(self.computation.program)
+        self.element = dtype(self.computation.accumulator)
+        self.lanes = self.cpu.lanes(self.element.bytes)
         self.held = worth_holding(self.rows)
         self.decisions = self._decisions()
         self.rules = row_rules(self)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Say why there is no kernel: no rows, nothing to reduce, or elements that are no
         floats."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
         return why_no_rows(workload)
 
     @property
@@ -110,12 +101,6 @@ class RowsTemplate(Template):
             return "lanes are rows"
         return why_not_outermost(self.rows.program, axis)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """Return the kernel of a schedule; its entry is named after the workload and the
-        schedule."""
-        code = self._code(schedule, self.entry(schedule))
-        return c_kernel(self.workload, self._prelude(), code)
-
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows, up to the program's."""
         (_, *inner), extent = self.rows.rows[0].names, self.rows.program.extent
@@ -123,7 +108,7 @@ class RowsTemplate(Template):
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
         return c_kernel(self.workload, self._prelude(), code, axis)
 
-    def _code(self, schedule: Schedule, entry: str, rows_each: int | None = None) -> RowsCode:
+    def _code(self, schedule: Schedule, entry: str, rows_each: int | None = None) -> Code:
         from tilewright.spaces.cpu.rows.code import RowsCode
 
         values = schedule.values

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cpu.abi import FLOAT, c_kernel
-from tilewright.spaces.cpu.prelude import prelude
+from tilewright.spaces.cpu.abi import FLOAT, Code, c_kernel
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
 from tilewright.spaces.cpu.thin.rules import thin_rules
 from tilewright.spaces.cpu.thin.traffic import thin_quantities
@@ -27,15 +27,12 @@ from tilewright.spaces.cpu.vectors.simd import FLOATS
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.open_axis import why_no_open_rows
 from tilewright.spaces.workloads.packing import PANEL
 from tilewright.spaces.workloads.product import orient, product_of
 from tilewright.spaces.workloads.workload import Workload
-
-if TYPE_CHECKING:
-    from tilewright.spaces.cpu.thin.code import ThinCode
 
 FEW_ROWS = 3
 """Rows up to which memory is all that counts: then a few rows of the right operand at a time are
@@ -46,7 +43,7 @@ UNBOUNDED = 2**30
 """Columns of a block that has all of them."""
 
 
-class Thin(Template):
+class Thin(CpuTemplate):
     """The base of the templates, which ``dots`` and ``packed`` tell apart."""
 
     version: ClassVar[int] = 5
@@ -54,14 +51,12 @@ class Thin(Template):
     packed: ClassVar[bool] = False
 
     def __init__(self, workload: Contraction, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
         super().__init__(workload, target)
-        self.cpu = target
         self.product = orient(workload)
-        self.lanes = target.lanes(FLOAT)
+        self.lanes = self.cpu.lanes(FLOAT)
         self.terms = 2 if self._has_pairs() else 1
         self.few = self.product.rows <= FEW_ROWS
-        workers = target.even_workers
+        workers = self.cpu.even_workers
         self.decisions = (
             Decision("tile_rows", _even_parts(self.product.rows)),
             *self._tile_decisions(),
@@ -72,10 +67,8 @@ class Thin(Template):
         self.rules = thin_rules(self)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Why not: too many rows, the other order of the right operand, or no product."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
         for operand in workload.operands:
             if operand.dtype not in FLOATS:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
@@ -87,7 +80,7 @@ class Thin(Template):
         if product.right.packed is not cls.packed:
             return f"{product.right.name} is {'' if product.right.packed else 'not '}packed"
         if cls.packed:
-            return why_not_packed(product, target) or why_not_thin(product)
+            return why_not_packed(product, cpu) or why_not_thin(product)
         if product.right_runs_deep is not cls.dots:
             wanted = product.depth if cls.dots else product.column
             return f"needs {product.right.name} to be contiguous along {wanted}"
@@ -101,11 +94,6 @@ class Thin(Template):
         """See ``spaces.cpu.thin.traffic``."""
         return thin_quantities(self, columns)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
-        code = self._code(schedule, self.entry(schedule))
-        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
-
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
         """Say why not: rows alone can be open."""
         return why_no_open_rows(self.product, axis)
@@ -113,9 +101,9 @@ class Thin(Template):
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows up to the product's."""
         code = self._code(schedule, f"{self.entry(schedule)}_open", is_open=True)
-        return c_kernel(self.workload, prelude(self.workload, self.cpu), code, axis)
+        return c_kernel(self.workload, self._prelude(), code, axis)
 
-    def _code(self, schedule: Schedule, entry: str, is_open: bool = False) -> ThinCode:
+    def _code(self, schedule: Schedule, entry: str, is_open: bool = False) -> Code:
         from tilewright.spaces.cpu.thin.code import ThinCode
 
         values = schedule.values

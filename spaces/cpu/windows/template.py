@@ -18,18 +18,18 @@ from typing import ClassVar
 import numpy as np
 
 from tilewright.spaces.algebra.integers import doubled
-from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.abi import FLOAT, Code
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
 from tilewright.spaces.cpu.windows.copies.patches import in_place
 from tilewright.spaces.cpu.windows.rules import window_rules
 from tilewright.spaces.cpu.windows.served import cached_windows, prelude, why_no_windows
 from tilewright.spaces.cpu.windows.traffic import window_quantities
 from tilewright.spaces.derivation.products.view import placed_product_of
-from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 LEAST_DEPTH = 128
@@ -37,7 +37,7 @@ LEAST_DEPTH = 128
 """
 
 
-class WindowsTemplate(Template):
+class WindowsTemplate(CpuTemplate):
     """``output[m, n] = value(sum_k left[m, k] * right[k, n])`` of operands read at places."""
 
     name: ClassVar[str] = "windows"
@@ -45,47 +45,43 @@ class WindowsTemplate(Template):
     writes_apart: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
         super().__init__(workload, target)
         product = placed_product_of(workload)
         assert not isinstance(product, str)
-        self.cpu = target
         self.view = cached_windows(product)
         self.in_place = in_place(self.view)
-        self.lanes = target.lanes(FLOAT)
+        self.lanes = self.cpu.lanes(FLOAT)
         self.decisions = self._decisions()
-        self.rules = window_rules(self.view, self.in_place, target, self.decisions)
+        self.rules = window_rules(self.view, self.in_place, self.cpu, self.decisions)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Say why a workload has no kernel: it is no sum of products of two operands, its places
         are no sums of multiples of axes, or a type or a function has no code. Return None if it has
         one."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
-        return why_no_windows(workload, target)
+        return why_no_windows(workload, cpu)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Compute quantities for columns of schedules: see ``spaces.cpu.windows.traffic``."""
         return window_quantities(self.view, self.in_place, self.cpu, columns)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """Return the kernel of a schedule; its entry is named after the workload and the
-        schedule."""
+    def _code(self, schedule: Schedule, entry: str) -> Code:
         from tilewright.spaces.cpu.windows.code import WindowsCode
         from tilewright.spaces.cpu.windows.segments import SegmentedCode
 
         kind = SegmentedCode if self.view.product.segments else WindowsCode
         patched = schedule.values.get("padding") == "patched"
-        code = kind(
+        return kind(
             view=self.in_place if patched and self.in_place else self.view,
             arrays=self.workload.operands,
             values=schedule.values,
             lanes=self.lanes,
             registers=self.cpu.vector_registers,
-            entry=self.entry(schedule),
+            entry=entry,
         )
-        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
+
+    def _prelude(self) -> str:
+        return prelude(self.workload, self.cpu)
 
     def _decisions(self) -> tuple[Decision, ...]:
         cpu, nest = self.cpu, self.view.nest(True)

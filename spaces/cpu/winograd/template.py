@@ -17,8 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from tilewright.spaces.algebra.integers import doubled
-from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.abi import FLOAT, Code
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
 from tilewright.spaces.cpu.windows.served import prelude
 from tilewright.spaces.cpu.winograd.rules import winograd_rules
@@ -27,33 +28,31 @@ from tilewright.spaces.cpu.winograd.traffic import winograd_quantities
 from tilewright.spaces.cpu.winograd.view import LEAST_OUTPUTS, square_windows_of
 from tilewright.spaces.derivation.products.short_windows import MOST_READS
 from tilewright.spaces.derivation.products.view import placed_product_of
-from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_OUTPUTS = 4
 LEAST_SQUARES = 8
 
 
-class WinogradTemplate(Template):
+class WinogradTemplate(CpuTemplate):
     """``output[p, q, n] = value(sum_{r,s,c} left[p + r, q + s, c] * right[r, s, c, n])``."""
 
     name: ClassVar[str] = "winograd"
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CpuTarget)
         super().__init__(workload, target)
         product = placed_product_of(workload)
         assert not isinstance(product, str)
         view = square_windows_of(product)
         assert not isinstance(view, str)
-        self.cpu, self.view = target, view
-        self.lanes = target.lanes(FLOAT)
+        self.view = view
+        self.lanes = self.cpu.lanes(FLOAT)
         self.decisions = self._decisions()
-        self.rules = winograd_rules(view, target, self.decisions)
+        self.rules = winograd_rules(view, self.cpu, self.decisions)
 
     @classmethod
     def numerics_of(cls, workload: Workload) -> Numerics:
@@ -61,29 +60,28 @@ class WinogradTemplate(Template):
         return Numerics.FAST
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Why not: no windows of a few neighbours along two axes, no channels side by side, or
         errors that are not allowed."""
-        if not isinstance(target, CpuTarget):
-            return "needs a CPU target"
-        return why_no_winograd(workload, target)
+        return why_no_winograd(workload, cpu)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cpu.winograd.traffic``."""
         return winograd_quantities(self.view, self.cpu, columns)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+    def _code(self, schedule: Schedule, entry: str) -> Code:
         from tilewright.spaces.cpu.winograd.code import WinogradCode
 
-        code = WinogradCode(
+        return WinogradCode(
             view=self.view,
             arrays=self.workload.operands,
             values=schedule.values,
             lanes=self.lanes,
-            entry=self.entry(schedule),
+            entry=entry,
         )
-        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
+
+    def _prelude(self) -> str:
+        return prelude(self.workload, self.cpu)
 
     def _decisions(self) -> tuple[Decision, ...]:
         cpu, view = self.cpu, self.view

@@ -14,24 +14,23 @@ from tilewright.spaces.cuda.blocks.implicit import Tiled, tiled_product_of
 from tilewright.spaces.cuda.blocks.sizes import RingSizes
 from tilewright.spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.quantities import widened
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Rule, Template
+from tilewright.spaces.template import Columns, Decision, Rule
 from tilewright.spaces.workloads.workload import Workload
 
 
-class BlockTemplate(Template):
+class BlockTemplate(CudaTemplate):
     """A template that names the ``code`` of its kernels, and their ``size`` by decisions."""
 
     code: ClassVar[type[BlockCode]]
     size: ClassVar[type[RingSizes]]
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
-        self.cuda = target
         product = tiled_product_of(workload)
         assert not isinstance(product, str)
         self.product = product
@@ -40,18 +39,16 @@ class BlockTemplate(Template):
         self.rules = tuple(self.restrictions())
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Return why a workload has no such kernel, in words; None if it has one.
 
         Reasons are a target that is no GPU, no sum of products, or those of
         :meth:`refuses_product`.
         """
-        if not isinstance(target, CudaTarget):
-            return "needs a CUDA target"
         product = tiled_product_of(workload)
         if isinstance(product, str):
             return product
-        return why_no_sum(product) or cls.refuses_product(product, target)
+        return why_no_sum(product) or cls.refuses_product(product, cuda)
 
     @classmethod
     @abstractmethod

@@ -37,12 +37,12 @@ from tilewright.spaces.cuda.chains.chain import RESCALES, can_be_late
 from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
-from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision, Rule
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_COLUMNS = 256
@@ -51,34 +51,28 @@ TENSOR_CORES = 4
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128)
 
 
-class CudaChained(CorrectedTemplate):
+class CudaChained(CorrectedTemplate, CudaTemplate):
     """The template of one pass over the keys for every block of rows."""
 
     name: ClassVar[str] = "chained"
     version: ClassVar[int] = 10
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.cuda = target
-        self.computation = workload
-        found = chained_of(workload.program)
+        found = chained_of(self.computation.program)
         assert isinstance(found, Chained)
         self.sizes = self._sizes(found)
         self.decisions = self._decisions()
         self.rules = self._rules()
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Return why a workload has no such kernel, in words; None if it has one.
 
         Reasons are no product with such a chain, dtypes that are not multiplied, or rows so long
         that no tile of them fits.
         """
-        if not isinstance(target, CudaTarget):
-            return "needs a CUDA target"
-        return why_not_chained(workload, target) or cls(workload, target).why_unfit()
+        return why_not_chained(workload, cuda) or cls(workload, cuda).why_unfit()
 
     @classmethod
     def leaves_idle(cls, workload: Workload, target: CudaTarget) -> str | None:
@@ -102,8 +96,7 @@ class CudaChained(CorrectedTemplate):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        return self._code(schedule).kernel(given, frozenset(self.workload.functions))
+        return self._code(schedule).kernel(self.arguments, frozenset(self.workload.functions))
 
     def _code(self, schedule: Schedule) -> ChainedCode:
         return ChainedCode(Block(self.sizes, schedule.values), self.entry(schedule))

@@ -41,20 +41,20 @@ from tilewright.spaces.cuda.chained_hopper.walk import WALKS
 from tilewright.spaces.cuda.chains.chain import RESCALES, can_be_late
 from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.template import WarpgroupTemplate
 from tilewright.spaces.derivation.chained.levels import Levels
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
-from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_SECTION = 64
 SPLITS = (1, 2, 4, 8, 16, 32, 64)
 
 
-class ChainedHopper(CorrectedTemplate):
+class ChainedHopper(CorrectedTemplate, WarpgroupTemplate):
     """The template of one pass over the keys, with 64 rows for each consumer warpgroup.
 
     The chain is computed in float32, the products before and behind it take factors of 16 or 8
@@ -65,26 +65,20 @@ class ChainedHopper(CorrectedTemplate):
     version: ClassVar[int] = 10
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.computation = workload
-        self.cuda = target
-        found = chained_of(workload.program)
+        found = chained_of(self.computation.program)
         assert isinstance(found, Chained)
         self.sizes = ChainedSizes(tiled(found))
         self.decisions = _decisions(self.sizes)
-        self.rules = chained_rules(self.sizes, target, self.decisions)
+        self.rules = chained_rules(self.sizes, self.cuda, self.decisions)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Return why a workload has no such kernel, in words; None if it has one.
 
         Reasons are a target without wgmma, no such chain, or arrays that TMA cannot load.
         """
-        if not isinstance(target, CudaTarget) or not target.has("wgmma"):
-            return "needs a target with warpgroup matrix instructions, such as cuda:sm_90a"
-        return why_not_chained(workload, target)
+        return why_not_chained(workload, cuda)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Return the quantities of a population; see ``spaces.cuda.chained_hopper.traffic``."""
@@ -93,9 +87,8 @@ class ChainedHopper(CorrectedTemplate):
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
         plan = ChainedPlan(self.sizes, self.cuda, schedule.values)
-        given = arguments(self.workload.inputs, self.workload.outputs)
         code = ChainedHopperCode(plan, self.entry(schedule))
-        return code.kernel(given, frozenset(self.workload.functions))
+        return code.kernel(self.arguments, frozenset(self.workload.functions))
 
 
 def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:

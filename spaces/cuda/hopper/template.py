@@ -31,11 +31,12 @@ from tilewright.spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, 
 from tilewright.spaces.cuda.hopper.turns import imbalance
 from tilewright.spaces.cuda.occupancy import LINE, LINE_SLOTS
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.template import WarpgroupTemplate
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.quantities import widened
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.product import Product
 from tilewright.spaces.workloads.workload import Workload
 
@@ -43,7 +44,7 @@ NEIGHBOURS = 8
 """Neighbouring elements of an output row that a warp stores at a time: pairs of four lanes."""
 
 
-class Hopper(Template):
+class Hopper(WarpgroupTemplate):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores, by TMA and
     wgmma.
 
@@ -55,25 +56,21 @@ class Hopper(Template):
     version: ClassVar[int] = 7
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
-        self.cuda = target
         product = self.multiplied(workload)
         assert not isinstance(product, str)
         self.product = product
         self.sizes = HopperSizes(self.product)
         self.decisions = tuple(self.choices())
-        self.rules = hopper_rules(self.sizes, target, self.decisions)
+        self.rules = hopper_rules(self.sizes, self.cuda, self.decisions)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Return why a workload has no such kernel, in words; None if it has one.
 
         Reasons are a target without wgmma, no product of matrices, a dtype that wgmma does not
         multiply, or an operand that TMA cannot load.
         """
-        if not isinstance(target, CudaTarget) or not target.has("wgmma"):
-            return "needs a target with warpgroup matrix instructions, such as cuda:sm_90a"
         product = cls.multiplied(workload)
         if isinstance(product, str):
             return product

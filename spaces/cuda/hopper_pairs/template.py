@@ -15,7 +15,7 @@ from tilewright.spaces.cuda.blocks.implicit import Tiled
 from tilewright.spaces.cuda.hopper.split import WAYS
 from tilewright.spaces.cuda.hopper.template import Hopper
 from tilewright.spaces.cuda.hopper_pairs.product import multiplied_pair_of
-from tilewright.spaces.target import Target
+from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.template import Decision
 from tilewright.spaces.workloads.workload import Workload
 
@@ -40,9 +40,9 @@ class HopperPairs(Hopper):
         return multiplied_pair_of(workload)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Why not: no two products that share a factor, or what Hopper's kernels cannot load."""
-        reason = super().refuses(workload, target)
+        reason = super().refuses_on(workload, cuda)
         if reason:
             return reason
         product = cls.multiplied(workload)

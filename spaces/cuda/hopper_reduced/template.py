@@ -60,13 +60,12 @@ class HopperReduced(Hopper):
         return reduced_product_of(workload)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Why not: no such chain, or what Hopper's kernels cannot load."""
-        reason = super().refuses(workload, target)
+        reason = super().refuses_on(workload, cuda)
         if reason:
             return reason
-        assert isinstance(target, CudaTarget)
-        return why_not_chained(workload, target)
+        return why_not_chained(workload, cuda)
 
     def choices(self) -> Sequence[Decision]:
         """Those of a product that leave whole rows of a tile in a warpgroup."""

@@ -17,12 +17,12 @@ from tilewright.spaces.cuda.kept.sizes import KeptSizes
 from tilewright.spaces.cuda.kept.traffic import kept_quantities
 from tilewright.spaces.cuda.rows.reducers import helpers
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.derivation.kept.view import cached_kept, loops_across
-from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -32,26 +32,21 @@ def splits(target: CudaTarget) -> tuple[int, ...]:
     return tuple(sorted({*(2**n for n in range(11)), *(n for n in shares if n > 1)}))
 
 
-class CudaKept(Template):
+class CudaKept(CudaTemplate):
     """Pooling, depthwise convolutions, sums of columns: a reduction of its own in each lane."""
 
     name: ClassVar[str] = "kept"
     version: ClassVar[int] = 5
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.cuda = target
-        self.view = cached_kept(workload.program)
+        self.view = cached_kept(self.computation.program)
         self.decisions = self._decisions()
-        self.rules = kept_rules(self.view, target)
+        self.rules = kept_rules(self.view, self.cuda)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Why not: several reductions or none, a condition, or elements that lie apart."""
-        if not isinstance(target, CudaTarget):
-            return "needs a CUDA target"
         return why_not_kept(workload)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
@@ -60,9 +55,8 @@ class CudaKept(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        given = arguments(self.workload.inputs, self.workload.outputs)
         sizes = KeptSizes(self.view, schedule.values)
-        return KeptCode(sizes, given, self.entry(schedule)).kernel(
+        return KeptCode(sizes, self.arguments, self.entry(schedule)).kernel(
             scalar_math.prelude({*scalar_math.ALWAYS, *self.workload.functions}) + helpers("float")
         )
 

@@ -10,7 +10,8 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.loops.code import MOST_BLOCKS, LoopsCode
 from tilewright.spaces.cuda.occupancy import Occupancy
 from tilewright.spaces.cuda.target import WARP, CudaTarget
-from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.cuda.template import CudaTemplate
+from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.loops.plan import ELEMENT
 from tilewright.spaces.loops.template import Loops
 from tilewright.spaces.quantities import filled, widened
@@ -23,15 +24,13 @@ REGISTERS = 40
 """Registers of a thread, more or less."""
 
 
-class CudaLoops(Loops):
+class CudaLoops(Loops, CudaTemplate):
     """A launch for each stage, whose threads take its elements."""
 
     version: ClassVar[int] = 1
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
-        self.cuda = target
         self.decisions = (
             Decision("threads", (64, 128, 256)),
             Decision("reduction_threads", (1, 8, 32, 128)),
@@ -57,9 +56,8 @@ class CudaLoops(Loops):
         )
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: only another kind of target."""
-        return None if isinstance(target, CudaTarget) else "needs a CUDA target"
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> None:
+        """Serve all workloads."""
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Every quantity, one float64 array each."""
@@ -83,6 +81,5 @@ class CudaLoops(Loops):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        given = arguments(self.workload.inputs, self.workload.outputs)
         decided = int(schedule["threads"]), int(schedule["reduction_threads"])
-        return LoopsCode(self.plan, given, self.entry(schedule), *decided).kernel()
+        return LoopsCode(self.plan, self.arguments, self.entry(schedule), *decided).kernel()

@@ -18,14 +18,15 @@ from tilewright.spaces.cuda.low_bit.rules import coded_rules
 from tilewright.spaces.cuda.low_bit.sizes import CodedSizes
 from tilewright.spaces.cuda.low_bit.traffic import coded_quantities
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
-from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.tree import AxisValue, Read
 from tilewright.spaces.loops.plan import Plan
 from tilewright.spaces.low_bit.served import known_zero, why_no_codes
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
@@ -33,7 +34,7 @@ MOST_ROWS = 8
 """Rows of a block at most: more have too many sums."""
 
 
-class CudaLowBit(Template):
+class CudaLowBit(CudaTemplate):
     """Products of activations and packed codes, with zero points and scales of groups."""
 
     name: ClassVar[str] = "low_bit"
@@ -41,11 +42,8 @@ class CudaLowBit(Template):
     reads_codes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.cuda = target
-        found = coded_product_of(workload.program)
+        found = coded_product_of(self.computation.program)
         assert isinstance(found, CodedProduct)
         self.product = found
         self.decisions = (
@@ -58,13 +56,11 @@ class CudaLowBit(Template):
             Decision("splits", (1, 2, 4, 8, 16)),
             Decision("scales", ("late", "early") if found.scale is not None else ("late",)),
         )
-        self.rules = coded_rules(found, target, self.decisions)
+        self.rules = coded_rules(found, self.cuda, self.decisions)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Refuse what is no product of codes and activations, and sums that are read elsewhere."""
-        if not isinstance(target, CudaTarget):
-            return "needs a CUDA target"
         if reason := why_no_codes(workload, C_TYPES):
             return reason
         assert isinstance(workload, Computation)
@@ -88,10 +84,9 @@ class CudaLowBit(Template):
         """The kernel; its entry is named after the workload and the schedule."""
         from tilewright.spaces.cuda.low_bit.code import CodedCode
 
-        given = arguments(self.workload.inputs, self.workload.outputs)
         sizes = CodedSizes(self.product, schedule.values)
         called = (LIBRARY[name] for name in sorted(LIBRARY.keys() & self.workload.functions))
-        code = CodedCode(sizes, self.decoding, given, self.entry(schedule))
+        code = CodedCode(sizes, self.decoding, self.arguments, self.entry(schedule))
         return code.kernel(PRELUDE + "".join(called))
 
 

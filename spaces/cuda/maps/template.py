@@ -18,29 +18,26 @@ from tilewright.spaces.cuda.maps.sizes import LINE, TILE, has_lines
 from tilewright.spaces.cuda.maps.traffic import map_quantities
 from tilewright.spaces.cuda.rows.reducers import helpers
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.derivation.maps.order import COLUMNS, ROWS
 from tilewright.spaces.derivation.maps.served import cached_plane
-from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 
-class CudaMap(Template):
+class CudaMap(CudaTemplate):
     """Programs without reductions, each element by itself: copies, transpositions, gathers."""
 
     name: ClassVar[str] = "map"
     version: ClassVar[int] = 1
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.cuda = target
-        self.plane = cached_plane(workload.program)
+        self.plane = cached_plane(self.computation.program)
         self.decisions = (
             Decision("vector", (1, 2, 4, 8, 16)),
             Decision("tile_rows", tuple(2**i for i in range(9))),
@@ -50,14 +47,12 @@ class CudaMap(Template):
             Decision("stores", ("cached", "stream")),
             *((Decision("lanes", (TILE, LINE)),) if has_lines(self.plane) else ()),
         )
-        self.rules = map_rules(self.plane, target)
+        self.rules = map_rules(self.plane, self.cuda)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Why not: a reduction, outputs of different axes, a type or a function without code."""
-        if not isinstance(target, CudaTarget):
-            return "needs a CUDA target"
-        return why_no_map(workload, target)
+        return why_no_map(workload, cuda)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.maps.traffic``."""
@@ -65,8 +60,7 @@ class CudaMap(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        context = MapContext(self.plane, given, schedule.values)
+        context = MapContext(self.plane, self.arguments, schedule.values)
         view = self.plane.view
         return MapCode(context, self.entry(schedule)).kernel(
             scalar_math.prelude({*scalar_math.ALWAYS, *self.workload.functions})

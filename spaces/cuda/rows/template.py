@@ -20,49 +20,45 @@ from tilewright.spaces.cuda.rows.tile import COMMON, HOLDS, LANES, SPARED, UNPAC
 from tilewright.spaces.cuda.rows.traffic import row_quantities
 from tilewright.spaces.cuda.rows.values import computed_in
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.derivation.rows.served import why_product
 from tilewright.spaces.derivation.rows.view import rows_of
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
-class CudaRows(Template):
+class CudaRows(CudaTemplate):
     """The template of chains of reductions along rows, and of maps, of any program that is one."""
 
     name: ClassVar[str] = "rows"
     version: ClassVar[int] = 8
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
-        assert isinstance(workload, Computation)
         super().__init__(workload, target)
-        self.cuda = target
-        self.rows = rows_of(workload.program)
-        real = 8 if computed_in(workload.program) == "double" else 4
+        self.rows = rows_of(self.computation.program)
+        real = 8 if computed_in(self.computation.program) == "double" else 4
         self.sizes = RowSizes(self.rows, real)
-        self.decisions = _decisions(self.sizes, target)
-        self.rules = tuple(row_rules(self.sizes, target, self.decisions))
+        self.decisions = _decisions(self.sizes, self.cuda)
+        self.rules = tuple(row_rules(self.sizes, self.cuda, self.decisions))
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Return why a workload is no program of rows, or has a type or function beyond this GPU.
 
         None if the template serves it.
         """
-        if not isinstance(target, CudaTarget):
-            return "needs a CUDA target"
         if not isinstance(workload, Computation):
             return "needs a program; products have templates of their own"
         try:
             rows = rows_of(workload.program)
         except InputError as reason:
             return str(reason)
-        return _why_product(workload, target) or why_not(rows, target)
+        return _why_product(workload, cuda) or why_not(rows, cuda)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Return the quantities of a population; see ``spaces.cuda.rows.traffic``."""

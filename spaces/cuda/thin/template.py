@@ -14,6 +14,7 @@ from tilewright.spaces.cuda.blocks.partial_sums import WAYS
 from tilewright.spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from tilewright.spaces.cuda.occupancy import LINE_SLOTS, SECTOR
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.cuda.thin.code import ThinCode
 from tilewright.spaces.cuda.thin.product import MOST_FEW
 from tilewright.spaces.cuda.thin.rules import thin_rules
@@ -26,13 +27,13 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.quantities import widened
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.product import orient, product_of
 from tilewright.spaces.workloads.workload import Workload
 
 
-class CudaThin(Template):
+class CudaThin(CudaTemplate):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` with 1 to 16 rows or columns.
 
     Elements are multiplied in the type of the sums, or, of float16 and bfloat16, by ``mma.sync``.
@@ -42,23 +43,19 @@ class CudaThin(Template):
     version: ClassVar[int] = 2
 
     def __init__(self, workload: Contraction, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
-        self.cuda = target
         self.product = orient(workload)
         self.sizes = ThinSizes(self.product)
         self.decisions = _decisions(self.sizes)
-        self.rules = tuple(thin_rules(self.sizes, target, self.decisions))
+        self.rules = tuple(thin_rules(self.sizes, self.cuda, self.decisions))
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Why not: no product of matrices, too many rows, a type or an epilogue beyond this
         GPU."""
-        if not isinstance(target, CudaTarget):
-            return "needs a CUDA target"
         for operand in workload.operands:
-            if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
-                return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
+            if operand.dtype.startswith("float8") and not cuda.has("mma_fp8"):
+                return f"{operand.name} is {operand.dtype}, which {cuda.name} does not convert"
         product = product_of(workload, sliced=True)
         if isinstance(product, str):
             return product

@@ -18,6 +18,7 @@ from tilewright.spaces.cuda.mma.accumulators import STORES
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.occupancy import Occupancy
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.cuda.windows.code import WindowCode
 from tilewright.spaces.cuda.windows.image import VECTOR_BYTES, Image
 from tilewright.spaces.cuda.windows.plan import WindowPlan
@@ -27,7 +28,7 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.quantities import filled, widened
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 KINDS = ("float16", "bfloat16")
@@ -35,17 +36,17 @@ LEAST_TILE = 16
 """Rows and columns of the smallest tile."""
 
 
-class CudaWindows(Template):
+class CudaWindows(CudaTemplate):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores, where rows of
     the left factor overlap in memory. Sums are float32."""
 
     name: ClassVar[str] = "windows"
     version: ClassVar[int] = 1
+    feature: ClassVar[str] = "mma"
+    needs: ClassVar[str] = "needs a CUDA target with tensor cores"
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
-        self.cuda = target
         product = tiled_product_of(workload)
         assert isinstance(product, ImplicitProduct)
         self.product, self.sizes = product, WindowSizes(product)
@@ -58,13 +59,11 @@ class CudaWindows(Template):
             Decision("coarsening", (1, 2, 4, 8, 16)),
             Decision("blocks_per_sm", (1, 2, 3, 4, 6, 8)),
         )
-        self.rules = window_rules(self.sizes, target, self.decisions)
+        self.rules = window_rules(self.sizes, self.cuda, self.decisions)
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
+    def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Why not: no tensor cores, no windows that overlap, or wide copies that gather them."""
-        if not isinstance(target, CudaTarget) or not target.has("mma"):
-            return "needs a CUDA target with tensor cores"
         product = tiled_product_of(workload)
         if isinstance(product, str):
             return product
@@ -73,7 +72,7 @@ class CudaWindows(Template):
             return f"multiplies {' by '.join(sorted(kinds))}; allowed: {', '.join(KINDS)}"
         if not isinstance(product, ImplicitProduct) or product.view.segments:
             return "needs rows that overlap in memory"
-        return _why_no_window(product, target)
+        return _why_no_window(product, cuda)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """What blocks copy to shared memory comes from L2, but for the first time."""
