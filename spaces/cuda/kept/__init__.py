@@ -1,1 +1,1 @@
-"""CUDA kernels of reductions with lanes along a kept axis: pooling, depthwise, sums of columns."""
+"""The template of reductions with lanes along a kept axis: pooling, depthwise, sums of columns."""

@@ -44,14 +44,14 @@ template <int V, class T> TW_INLINE void tw_fill(T (&to)[V], T value) {
 
 @dataclass(frozen=True)
 class KeptCode:
-    """The kernel called ``entry`` of a program whose arguments are ``arguments``."""
+    """The kernel named ``entry`` of a program whose arguments are ``arguments``."""
 
     sizes: KeptSizes
     arguments: Sequence[Argument]
     entry: str
 
     def kernel(self, prelude: str) -> Kernel:
-        """The kernel as a whole; ``prelude`` defines the functions that are called."""
+        """Return the kernel with its launch; ``prelude`` defines the functions that are called."""
         shared, blocks = self.sizes.shared_bytes, (self.sizes.blocks, 1, 1)
         call = Call(
             self.entry,
@@ -64,7 +64,7 @@ class KeptCode:
 
     @property
     def source(self) -> str:
-        """The helpers, and the entry."""
+        """The CUDA C++ of the helpers and the entry."""
         store = "store_stream" if self.sizes.values["stores"] == "stream" else "store_global"
         helpers = HELPERS.replace("STORE", store) + whole_numbers.HELPERS + FILL
         return helpers + entry(
@@ -81,13 +81,14 @@ class KeptCode:
 
     @cached_property
     def thread(self) -> Thread:
-        """What a thread does."""
+        """The code of a thread."""
         names = {a.array.name: f"x{i}" for i, a in enumerate(self.arguments)}
         return Thread(self.sizes, names)
 
     @property
     def integer(self) -> str:
-        """C type of the loops' variables, of offsets and of indices that may be beyond borders."""
+        """The C type of the loops' variables, of offsets and of indices that may be beyond
+        borders."""
         reads = self.sizes.view.reads.values()
         indices = [access.offset for access in (*reads, *self.sizes.view.outputs)]
         indices += [bound.index for access in reads for bound in access.bounds]
@@ -98,7 +99,7 @@ class KeptCode:
     # -- the entry ---------------------------------------------------------------------------
 
     def _reduce(self, body: Body) -> None:
-        """Reduce a part of what each task reduces over, in each thread."""
+        """Write the entry: each thread reduces a part of what its task reduces over."""
         blocks = spatial(self.sizes.split, self.sizes.task_blocks)
         workers = blocks * spatial(self.sizes.share, self.sizes.block_tasks)
         body.let("const int", "worker", f"blockIdx.x * {self.sizes.threads} + threadIdx.x")
@@ -119,8 +120,7 @@ class KeptCode:
             self.thread.outputs(body)
 
     def _first(self, body: Body) -> AbstractContextManager[None]:
-        """Leave what is written inside to the first of the threads that share a task, if there is
-        one."""
+        """Leave what is written inside to the first of the threads that share a task."""
         test = "own == task"
         if self.sizes.share > 1:
             test += f" && threadIdx.x < {self.sizes.block_tasks}"
@@ -129,7 +129,7 @@ class KeptCode:
     # -- a task ------------------------------------------------------------------------------
 
     def _place(self, body: Body, own: Index) -> None:
-        """Say where a thread's task is; threads beyond the last have that one, too."""
+        """Write where a thread's task is; threads beyond the last task do that one, too."""
         body.let("const int", "own", own)
         body.let("const int", "task", f"own < {self.sizes.tasks} ? own : {self.sizes.tasks - 1}")
         tasks = spatial(*self.sizes.counts)
@@ -141,7 +141,7 @@ class KeptCode:
         body.let(f"const {self.integer}", "left", left)
 
     def _start(self, loop: Loop, place: Index) -> Value:
-        """The first turn of a loop in a task; the last task begins sooner, if it must."""
+        """Return the first turn of a loop in a task; the last task begins sooner, if it must."""
         if loop == self.sizes.view.lane:
             return place * self.thread.vector
         if loop != self.sizes.across:
@@ -167,7 +167,7 @@ class KeptCode:
         return f"{identity!r}f"
 
     def _taps(self, body: Body, rolled: Sequence[Loop]) -> None:
-        """Reduce over the loops that are not written out; parts share the outermost."""
+        """Write the loops that are not unrolled, around the terms; parts share the outermost."""
         if not rolled:
             self.thread.terms(body)
             self._long_sums.end_turn(body)
@@ -187,7 +187,7 @@ class KeptCode:
     # -- parts -------------------------------------------------------------------------------
 
     def _merge_threads(self, body: Body) -> None:
-        """Merge the parts of threads of a block in the registers of the first of each task."""
+        """Write how parts of threads of a block merge in registers of the first of each task."""
         if self.sizes.share == 1:
             return
         tasks = self.sizes.block_tasks
@@ -208,8 +208,10 @@ class KeptCode:
             )
 
     def _merge_blocks(self, body: Body) -> None:
-        """Leave parts in the workspace; the last block of its tasks goes on, with all of them,
-        which its threads share as they shared its own."""
+        """Write how blocks leave parts in the workspace, and the last one merges all.
+
+        Its threads share them as they shared its own part.
+        """
         part = index("part", self.sizes.parts)
         with self._first(body):
             for j in self._outputs:
@@ -234,7 +236,7 @@ class KeptCode:
         last.reset(body)
 
     def _left(self, part: Index, j: int) -> str:
-        """C text of where an accumulator of a block's part is."""
+        """Return C text of the address of an accumulator of a block's part."""
         row = index((part * self.sizes.outputs + j).text)
         place = row * self.sizes.tasks + index("task", self.sizes.tasks)
         return f"(float *)(workspace + {self.sizes.ticket_bytes}) + {place}"

@@ -1,8 +1,8 @@
 """Sums along kept axes that are added up in blocks, so that their error does not grow.
 
-A thread adds so many terms to an accumulator ``s[j]``; then ``tw_add_block``
-(:mod:`spaces.cuda.block_sums`) adds that to ``before[j]``. Where many parts of other threads or
-blocks are merged, it adds each of these.
+A thread adds some terms to an accumulator ``s[j]``; then ``tw_add_block``
+(:mod:`spaces.cuda.block_sums`) adds that to ``before[j]``. If many parts of other threads or blocks
+are merged, it adds each of these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.spaces.kernels.body import Body
 
 @dataclass(frozen=True)
 class LongSums:
-    """The accumulators of a task that is reduced by ``thread``."""
+    """The accumulators of a task that ``thread`` reduces."""
 
     sizes: KeptSizes
     thread: Thread
@@ -32,7 +32,8 @@ class LongSums:
         return ceil_div(self.sizes.split, self.sizes.share)
 
     def declare(self, body: Body) -> None:
-        """Declare what the sums before are too great by, if any are long."""
+        """Declare ``excess``, the amounts by which sums of blocks are too large, if any are
+        long."""
         parts = self.sizes.share, self.others
         if self._is_long(self._terms) or any(map(self._are_many, parts)):
             body.let("float", "excess", "{}", count=len(self._outputs))
@@ -51,15 +52,14 @@ class LongSums:
             body.assign(f"s[{j}]", f"before[{j}]")
 
     def end_turn(self, body: Body) -> None:
-        """End a turn of the loops that are not written out."""
+        """End a turn of the loops that are not unrolled."""
         if self._is_long(self._terms):
             turns = max(1, BLOCK // prod(loop.extent for loop in self.sizes.written_out))
             with body.when(f"++turn % {turns} == 0"):
                 self._add(body)
 
     def merge(self, body: Body, others: int, part: Callable[[int], str]) -> None:
-        """Take one of so many ``others`` into each accumulator ``j``, of which it has the value
-        ``part(j)``."""
+        """Add one of ``others`` parts to each accumulator ``j``; its value is ``part(j)``."""
         for j in self._outputs:
             if self._are_many(others):
                 body.call("tw_add_block", f"s[{j}]", f"excess[{j}]", part(j))
@@ -67,7 +67,7 @@ class LongSums:
                 self.thread.join(body, f"s[{j}]", part(j))
 
     def clear(self, body: Body, others: int) -> None:
-        """Begin to take so many others in."""
+        """Prepare to add ``others`` parts."""
         if self._are_many(others):
             for j in self._outputs:
                 body.assign(f"excess[{j}]", "0.0f")
@@ -78,7 +78,7 @@ class LongSums:
 
     @property
     def _terms(self) -> int:
-        """The terms that one thread reduces."""
+        """Terms that one thread reduces."""
         taps = prod(loop.extent for loop in self.thread.view.taps)
         return ceil_div(taps, self.sizes.parts)
 
@@ -86,8 +86,10 @@ class LongSums:
         return self.thread.view.reducer == "sum" and terms > BLOCK
 
     def _are_many(self, parts: int) -> bool:
-        """Whether so many parts, each as far off as a block may be, are more than a plain sum may
-        have."""
+        """Return true if ``parts`` parts are too many for a plain sum.
+
+        Each may be as far off as a block may be.
+        """
         return self.thread.view.reducer == "sum" and parts > FEW
 
     def _add(self, body: Body) -> None:

@@ -1,4 +1,4 @@
-"""What rules out a schedule along kept axes on a GPU, and the sentence that says so."""
+"""Rules of the kept template on a GPU, and the sentences that say why a schedule is refused."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tilewright.spaces.derivation.kept.view import KeptView
 from tilewright.spaces.template import Rule
 
 MOST_TERMS = 384
-"""Terms that are written out for a thread."""
+"""The most terms in a thread's unrolled code."""
 MOST_OUTPUTS = 56
-"""Accumulators of a thread."""
+"""The most accumulators of a thread."""
 LEAST_FOR_PARTS = 64
-"""Turns of the outermost loop from which on it is worth sharing."""
+"""The fewest turns of the outermost loop that are worth sharing."""
 MOST_THREADS = 2**31 - 1
-"""Threads of a launch, which 32 bits number."""
+"""The most threads of a launch, which 32 bits number."""
 MOST_WORKSPACE = 1 << 28
 BOOKKEEPING = 24
 """Registers of a thread that hold no elements."""
@@ -31,7 +31,7 @@ SIZES = ("vector", "coarsened_axis", "coarsening", "threads", "reduction_threads
 
 
 def kept_rules(view: KeptView, target: CudaTarget) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     return (
         *_task_rules(view),
         *_register_rules(view, target),
@@ -41,7 +41,7 @@ def kept_rules(view: KeptView, target: CudaTarget) -> tuple[Rule, ...]:
 
 
 def held_elements(view: KeptView, c: Any) -> Any:
-    """Elements of filters and the like that a thread has in registers, as 32 bits each."""
+    """Return the registers of elements, such as filters, that a thread holds for all taps."""
     taps = prod(loop.extent for loop in view.taps)
     reads = [view.reads[read] for read in view.element_reads]
     bytes = sum(
@@ -53,14 +53,16 @@ def held_elements(view: KeptView, c: Any) -> Any:
 
 
 def registers(view: KeptView, c: Any) -> Any:
-    """Registers of a thread, more or less: accumulators, what is held, and a row of elements that
-    are read."""
+    """Return the registers of a thread, roughly.
+
+    They hold accumulators, elements for all taps, and a row of elements that are read.
+    """
     held = held_elements(view, c)
     return BOOKKEEPING + c["coarsening"] * c["vector"] + held + 2 * c["vector"] + 2 * c["prefetch"]
 
 
 def _widest(view: KeptView) -> int:
-    """The longest vector that some array is moved by."""
+    """Return the longest vector by which some array is moved."""
     moved = (*view.outputs, *(a for a in view.reads.values() if a.step(view.lane.name) == 1))
     return max(width(view, access, WIDEST) for access in moved)
 

@@ -1,4 +1,4 @@
-"""Which programs have kernels along kept axes on a GPU, and why others have none."""
+"""The programs that have kernels along kept axes on a GPU, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLOATS = ("float32", "float16", "bfloat16")
 
 
 def why_not_kept(workload: Workload) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Return why a workload has no such kernels, in words; None if it has."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices; reductions along kept axes are of programs"
     try:

@@ -1,6 +1,6 @@
-"""How outputs are shared by threads, and what is reduced over by threads and blocks.
+"""Extents and resources of kernels along kept axes: tasks of threads, parts of what is reduced.
 
-Works on integers and, element by element, on NumPy arrays of them, but for what names loops.
+Sizes are integers or, element by element, NumPy arrays of them, except those that name loops.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.language.tree import Read
 
 WIDEST = 16
-"""Bytes that a thread moves at once, at most."""
+"""The most bytes that a thread moves at once."""
 
 
 @dataclass(frozen=True)
 class KeptSizes(Cutting):
-    """The tasks, one a thread or one for several threads, that decisions lead to."""
+    """The tasks that decisions lead to, each done by one thread or by several."""
 
     lane_elements = Decided("vector")
     """Elements of a task side by side."""
 
     @cached_property
     def held(self) -> tuple[Read, ...]:
-        """Reads of which a thread has all taps' elements of its lanes in registers."""
+        """The reads of which a thread holds the elements of all taps, for its lanes, in
+        registers."""
         if self.rolled:
             return ()
         return tuple(
@@ -80,24 +81,26 @@ class KeptSizes(Cutting):
 
     @property
     def shared_bytes(self) -> Any:
-        """Shared memory of a block: the accumulators of all threads, and then its ticket."""
+        """Bytes of shared memory of a block: the accumulators of all threads, then its ticket."""
         slots = self.threads * self.outputs * (self.share > 1)
         return 4 * slots + TICKET * (self.split > 1)
 
     @property
     def ticket_bytes(self) -> Any:
-        """The start of the workspace: a ticket for the blocks that share tasks."""
+        """Bytes of the tickets at the start of the workspace, one for blocks that share tasks."""
         return round_up(4 * self.task_blocks, TICKETS) * (self.split > 1)
 
     @property
     def workspace_bytes(self) -> Any:
-        """The tickets, and the accumulators of all blocks that share tasks with others."""
+        """Bytes of the tickets, and of the accumulators of all blocks that share tasks."""
         sums = 4 * self.split * self.tasks * self.outputs * (self.split > 1)
         return self.ticket_bytes + sums
 
 
 def width(view: KeptView, access: Access, most: int) -> int:
-    """The most elements up to ``most``, a power of two, that can be moved at once wherever a
-    vector of lanes begins."""
+    """Return the most elements up to ``most``, a power of two, that are moved at once.
+
+    Such accesses are aligned wherever a vector of lanes begins.
+    """
     widest = min(most, WIDEST // access.array.element.bytes)
     return gcd(widest, access.offset.without([view.lane.name]).divisor)

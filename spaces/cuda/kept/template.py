@@ -1,6 +1,6 @@
-"""Reductions along kept axes on a GPU: what can be decided, and what rules it.
+"""The template of reductions along kept axes on a GPU: its decisions, rules and quantities.
 
-See ``spaces.cuda.kept.code`` for the kernel.
+``spaces.cuda.kept.code`` prints the kernel.
 """
 
 from __future__ import annotations
@@ -27,13 +27,19 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def splits(target: CudaTarget) -> tuple[int, ...]:
-    """How many blocks may share a task: powers of two, and what leaves no multiprocessor idle."""
+    """Return how many blocks may share a task.
+
+    Powers of two, and numbers that leave no multiprocessor idle.
+    """
     shares = (target.multiprocessors * 2**n // 8 for n in range(8))
     return tuple(sorted({*(2**n for n in range(11)), *(n for n in shares if n > 1)}))
 
 
 class CudaKept(CudaTemplate):
-    """Pooling, depthwise convolutions, sums of columns: a reduction of its own in each lane."""
+    """The template of pooling, depthwise convolutions, sums of columns.
+
+    Each lane has a reduction of its own.
+    """
 
     name: ClassVar[str] = "kept"
     version: ClassVar[int] = 5
@@ -46,15 +52,18 @@ class CudaKept(CudaTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
-        """Why not: several reductions or none, a condition, or elements that lie apart."""
+        """Return why a workload has no such kernel, in words; None if it has one.
+
+        Reasons are several reductions or none, a condition, or elements that lie apart.
+        """
         return why_not_kept(workload)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.kept.traffic``."""
+        """Return the quantities of a population; see ``spaces.cuda.kept.traffic``."""
         return kept_quantities(self.workload, self.view, self.cuda, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         sizes = KeptSizes(self.view, schedule.values)
         return KeptCode(sizes, self.arguments, self.entry(schedule)).kernel(
             scalar_math.prelude({*scalar_math.ALWAYS, *self.workload.functions}) + helpers("float")

@@ -1,4 +1,4 @@
-"""The CUDA C++ of one task: outputs in registers, and what they read of their windows."""
+"""The CUDA C++ of one task: outputs in registers, and reads of their windows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Read
 
 By = Mapping[str, int]
-"""How many turns further on than the task's first, of each loop; of loops written out, the turn."""
+"""Turns by which each loop is ahead of the task's first; for unrolled loops, the turn itself."""
 
 
 @dataclass
 class Thread:
-    """The work of a thread; C variables named like the loops say where its task is, and those that
-    ``pointers`` names where arrays are. Accumulators are ``s[turn * vector + lane]``."""
+    """The work of a thread on one task.
+
+    C variables named like the loops say where its task is, and those that ``pointers`` names where
+    arrays are. Accumulators are ``s[turn * vector + lane]``.
+    """
 
     sizes: KeptSizes
     pointers: Mapping[str, str]
@@ -43,13 +46,13 @@ class Thread:
         self.taps = [index for index in indices if index is not None]
 
     def by(self, turn: int) -> dict[str, int]:
-        """Where a turn is in the task."""
+        """Return the place of a turn in the task."""
         return {self.sizes.across.name: turn} if self.sizes.across else {}
 
     # -- terms -------------------------------------------------------------------------------
 
     def hold(self, body: Body) -> None:
-        """Load what is in registers for all taps."""
+        """Write how elements that stay in registers are loaded for all taps."""
         taps = prod(loop.extent for loop in self.view.taps)
         for number, read in enumerate(self.sizes.held):
             access = self.view.reads[read]
@@ -71,7 +74,7 @@ class Thread:
                 body.assign(f"{name}[{i} * {taps} + {k}]", element)
 
     def _widest(self, access: Bounded, taps: int) -> int:
-        """The most elements that move at a time, where all taps of all lanes are one run."""
+        """Return the most elements that move at a time, if all taps of all lanes are contiguous."""
         size = self.vector * taps
         widest = WIDEST // access.array.element.bytes
         rest = access.offset.without(loop.name for loop in self.view.taps)
@@ -81,7 +84,7 @@ class Thread:
         return widest
 
     def terms(self, body: Body) -> None:
-        """Take in the taps that are written out, at the turns of the others."""
+        """Write how unrolled taps join the accumulators, at the turns of the other loops."""
         loaded: dict[tuple[str, ...], str] = {}
         taps = [loop.name for loop in self.sizes.written_out]
         for at in product(*(range(loop.extent) for loop in self.sizes.written_out)):
@@ -96,13 +99,13 @@ class Thread:
                     body.assign(state, taken(self.view.reducer, state, texts))
 
     def join(self, body: Body, state: str, value: str) -> None:
-        """Take a value into an accumulator."""
+        """Write how a value joins an accumulator."""
         body.assign(state, joined(self.view.reducer, state, value))
 
     # -- outputs -----------------------------------------------------------------------------
 
     def outputs(self, body: Body) -> None:
-        """Store what follows from the accumulators."""
+        """Write how outputs are computed from the accumulators and stored."""
         loaded: dict[tuple[str, ...], str] = {}
         for turn in range(self.turns):
             for n, (output, value) in enumerate(
@@ -128,7 +131,7 @@ class Thread:
         loaded: dict[tuple[str, ...], str],
         state: str = "",
     ) -> Scope:
-        """How expressions are written for lane ``i``."""
+        """Return the scope in which expressions are written for lane ``i``."""
 
         def read(node: Read) -> Value:
             if node.name == self.view.state:
@@ -143,7 +146,7 @@ class Thread:
     def _value(
         self, node: Read, by: By, i: int, body: Body, loaded: dict[tuple[str, ...], str]
     ) -> str:
-        """C text of an element, which is loaded unless it was before."""
+        """Return C text of an element, which is loaded unless it was before."""
         access = self.view.reads[node]
         if node in self.sizes.held:
             taps = prod(loop.extent for loop in self.view.taps)
@@ -170,7 +173,7 @@ class Thread:
     def _vector(
         self, access: Bounded, by: By, body: Body, loaded: dict[tuple[str, ...], str]
     ) -> str:
-        """The variable of a vector of all lanes."""
+        """Return the variable of a vector of all lanes, which is loaded unless it was before."""
         tests, where = self._tests(access, by), self.place(access, by)
         key = (access.array.name, where, *tests)
         if key not in loaded:
@@ -187,7 +190,7 @@ class Thread:
         return loaded[key]
 
     def _tests(self, access: Bounded, by: By) -> tuple[str, ...]:
-        """Whether an element is within its array, as far as that is not known."""
+        """Return C tests that an element is within its array, as far as that is not known."""
         tests: list[str] = []
         for bound in access.bounds:
             index = moved(bound.index, by, self.constants)
@@ -206,7 +209,7 @@ class Thread:
         return ranges
 
     def place(self, access: Access, by: By) -> str:
-        """C text of where an access is."""
+        """Return C text of the address of an access."""
         offset = moved(access.offset, by, self.constants)
         return f"{self.pointers[access.array.name]} + {offset}"
 

@@ -1,5 +1,7 @@
-"""Work and memory traffic along kept axes on a GPU; names and units are those of
-``spaces.quantities``."""
+"""Work and memory traffic of reductions along kept axes on a GPU.
+
+Names and units are those of ``spaces.quantities``.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,13 @@ from tilewright.spaces.template import Columns
 from tilewright.spaces.workloads.workload import Workload
 
 CALL = 8
-"""Instructions of a function, more or less."""
+"""Instructions of a call of a function, roughly."""
 JOIN = 6.0
-"""Barriers that take as long as one more number of another part: the thread that takes it in
-waits for L2, for some at a time. Calibrated on 26 schedules of sums of columns on an H200."""
+"""Cost of adding one more number of another part, in barriers.
+
+The thread that adds it waits for L2, for some numbers at a time. Calibrated on 26 schedules of sums
+of columns on an H200.
+"""
 BOOKKEEPING = 40
 """Instructions of a thread to find its place."""
 
@@ -33,8 +38,11 @@ BOOKKEEPING = 40
 def kept_quantities(
     workload: Workload, view: KeptView, target: CudaTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each. Threads have tasks of their own: a multiprocessor is
-    kept busy by many of them, and enters and leaves the blocks that it has at a time together."""
+    """Return every quantity of ``spaces.quantities``, one float64 array each.
+
+    Threads have tasks of their own: many of them keep a multiprocessor busy, and the blocks that it
+    has at a time begin and end together.
+    """
     c = widened(columns)
     sizes = KeptSizes(view, c)
     kept = float(prod(loop.extent for loop in view.kept))
@@ -82,21 +90,27 @@ def kept_quantities(
 
 
 def _joined(sizes: KeptSizes) -> Any:
-    """Numbers of other blocks that a thread of the last one takes in, one after the other."""
+    """Return the numbers of other blocks that a thread of the last one adds, one after the
+    other."""
     return ceil_div(sizes.values["splits"], sizes.values["reduction_threads"]) * sizes.outputs
 
 
 def _in_flight(sizes: KeptSizes, occupancy: Occupancy, bytes: Any) -> Any:
-    """Bytes that all threads with a task ask for at a time, ``bytes`` for each accumulator and
-    tap: memory is fast only where these are many (Little's law)."""
+    """Return the bytes that all threads with a task ask for at a time.
+
+    ``bytes`` are those of each accumulator and tap. Memory is fast only where many are in flight
+    (Little's law).
+    """
     asked = bytes * sizes.outputs * sizes.taps_written_out * sizes.values["prefetch"]
     at_once = np.minimum(1.0, occupancy.slots / sizes.blocks)
     return asked * sizes.tasks * sizes.parts * at_once
 
 
 def _loads(view: KeptView, c: Any) -> tuple[Any, Any, Any]:
-    """Instructions and bytes of loads for each accumulator and tap, and lines that L1 finds for
-    them: lanes whose vectors lie apart, as those of windows at every second place, touch more."""
+    """Return instructions and bytes of loads for each accumulator and tap, and lines of L1.
+
+    Lanes whose vectors lie apart, as those of windows at every second place, touch more lines.
+    """
     count: Any = 0.0
     bytes: Any = 0.0
     lines: Any = 0.0

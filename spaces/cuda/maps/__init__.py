@@ -1,1 +1,1 @@
-"""Maps: transpositions, gathers and whatever else computes each element by itself."""
+"""The template of maps: transposes, gathers and whatever else computes each element by itself."""

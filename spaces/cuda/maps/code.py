@@ -54,12 +54,12 @@ TW_INLINE void tw_give(T *to, const T (&from)[V], I left) {
   }
 }
 """
-"""Vectors whose last elements may not be there."""
+"""C functions that move vectors whose last elements may not exist."""
 
 
 @dataclass(frozen=True)
 class MapCode:
-    """The kernel called ``entry`` of a map."""
+    """The kernel named ``entry`` of a map."""
 
     context: MapContext
     entry: str
@@ -69,7 +69,7 @@ class MapCode:
         return Turning(self.context)
 
     def kernel(self, prelude: str) -> Kernel:
-        """The kernel as a whole; ``prelude`` defines the functions that are called."""
+        """Return the kernel with its launch; ``prelude`` defines the functions that are called."""
         launch = Launch(
             (self.context.sizes.tiles, 1, 1),
             (self.context.sizes.threads, 1, 1),
@@ -80,7 +80,7 @@ class MapCode:
 
     @property
     def source(self) -> str:
-        """The helpers, and the entry."""
+        """The CUDA C++ of the helpers and the entry."""
         store = "store_stream" if self.context.values["stores"] == "stream" else "store_global"
         helpers = HELPERS.replace("STORE", store) + whole_numbers.HELPERS
         return helpers + entry(
@@ -90,7 +90,7 @@ class MapCode:
     # -- a tile --------------------------------------------------------------------------------
 
     def _blocks(self, body: Body) -> None:
-        """Give each block a tile."""
+        """Write the entry: each block has a tile."""
         counts = self.context.sizes.counts
         *outer, row, column = range(len(counts))
         inner = (column, row) if self.context.values["order"] == ROWS else (row, column)
@@ -99,7 +99,7 @@ class MapCode:
         each(body, blocks, "blockIdx.x", tile, integer=self.context.integer)
 
     def _tile(self, body: Body, at: Sequence[Index]) -> None:
-        """Write all that a block does."""
+        """Write the work of a block on its tile."""
         plane, kind = self.context.plane, f"const {self.context.integer}"
         *outer, row, column = at
         inside = loops_inside(plane)
@@ -124,7 +124,8 @@ class MapCode:
 
     @property
     def _mapping(self) -> TaskMapping:
-        """Threads to vectors of columns: lanes side by side, then warps, then turns."""
+        """The mapping from threads to vectors of columns: lanes side by side, then warps, then
+        turns."""
         high, wide = (
             self.context.sizes.rows,
             self.context.sizes.columns // self.context.sizes.vector,
@@ -157,7 +158,7 @@ class MapCode:
             self._turns(body, loops_inside(plane), row, column)
 
     def _turns(self, body: Body, loops: Sequence[Loop], row: Index, column: Index) -> None:
-        """Read and write at all turns of the loops that a block does by itself."""
+        """Write reads and stores at all turns of the loops that a block does by itself."""
         view = self.context.plane.view
         if loops:
             loop, *inner = loops
@@ -187,7 +188,7 @@ class MapCode:
             self._each(body, name, f"tw::load_global({element})", ["i < left"])
 
     def _each(self, body: Body, name: str, value: str, tests: Sequence[str] = ()) -> None:
-        """Set each element of a vector, if the ``tests`` hold."""
+        """Write how each element of a vector is set, if the ``tests`` hold."""
         with body.loop("int", "i", self.context.sizes.vector, unroll=True):
             if OWN in names_in(value):
                 own = f"{self.context.plane.columns.name} + i"

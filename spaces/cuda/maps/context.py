@@ -1,4 +1,4 @@
-"""What all parts of a map's kernel refer to: its sizes, and the names and values in its C."""
+"""Names, values and sizes that all parts of a map's kernel share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilewright.spaces.kernels.body import Body
 from tilewright.spaces.schedule import Value
 
 OWN = "own"
-"""C variable: the column of an element of a vector."""
+"""The C variable of the column of one element of a vector."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,18 @@ class MapContext:
 
     @cached_property
     def integer(self) -> str:
-        """C type of the loops' variables and of whole numbers made of them."""
+        """The C type of the loops' variables and of whole numbers made of them."""
         narrow = index_type(argument.array for argument in self.arguments)
         return narrow if are_narrow(self.plane.view) else "i64"
 
     @cached_property
     def pointers(self) -> dict[str, str]:
-        """C variables that point to operands, by the arrays' names."""
+        """The C variables that point to operands, by the arrays' names."""
         return {a.array.name: f"x{i}" for i, a in enumerate(self.arguments)}
 
     @cached_property
     def names(self) -> dict[Access, str]:
-        """C variables that hold a vector of what is read."""
+        """The C variables that hold a vector of each read."""
         return {access: f"v{i}" for i, access in enumerate(self.plane.view.loaded)}
 
     @cached_property
@@ -64,25 +64,25 @@ class MapContext:
         return ScalarValues(view, self.pointers, loaded, self.integer, own)
 
     def element(self, access: Access) -> str:
-        """Element ``i`` of what was read."""
+        """Return C text of element ``i`` of a vector that was read."""
         return self.names[access] + ("" if self.plane.kind(access) == SAME else "[i]")
 
     def place(self, access: Access, numbers: ScalarValues | None = None) -> str:
-        """Where an access is at the point of the loops' variables, or of other ``numbers``."""
+        """Return C text of an access's address at the loops' variables, or at other ``numbers``."""
         offset = (numbers or self.numbers).whole(access.offset)
         return f"{self.pointers[access.array.name]} + {offset}"
 
     def at_column(self, body: Body, column: Index) -> None:
-        """Set the variable of the loop over columns to one of the tile."""
+        """Write the variable of the loop over columns, at a column of the tile."""
         body.let(f"const {self.integer}", self.plane.columns.name, f"column0 + {column}")
 
     def at_row(self, body: Body, row: Index) -> None:
-        """Set the variable of the loop over rows, if there is one, to one of the tile."""
+        """Write the variable of the loop over rows, if there is one, at a row of the tile."""
         if self.plane.rows:
             body.let(f"const {self.integer}", self.plane.rows.name, f"row0 + {row}")
 
     def within(self) -> list[str]:
-        """Test that the variables of the plane are within it; none if all tiles are whole."""
+        """Return C tests that the plane's variables are within it; empty if all tiles are whole."""
         plane, tests = self.plane, []
         if plane.width % self.sizes.columns:
             tests.append(f"{plane.columns.name} < {plane.width}")
@@ -91,5 +91,5 @@ class MapContext:
         return tests
 
     def left(self, loop: Loop, vector: int) -> str:
-        """How many elements there are from a vector's first on, at least."""
+        """Return C text of how many elements there are, at least, from a vector's first on."""
         return f"{loop.extent} - {loop.name}" if loop.extent % vector else str(vector)

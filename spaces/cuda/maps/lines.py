@@ -1,4 +1,4 @@
-"""Lanes of a map that begin where lines of memory do, in rows that begin anywhere."""
+"""Assignment of vectors to lanes by lines of memory, for rows that begin anywhere."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.kernels.body import Body
 
 AHEAD = "ahead"
-"""C variable: vectors between the tile's first element and the first that begins a line."""
+"""The C variable of the vectors between the tile's first element and the first that begins a
+line."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """What lanes move of the elements of ``access`` that are side by side along ``loop``, of which
-    a tile has those from ``start`` on, by ``vector`` elements."""
+    """Vectors of ``vector`` elements of ``access``, side by side along ``loop``, that lanes move.
+
+    A tile has the elements from ``start`` on.
+    """
 
     context: MapContext
     access: Access
@@ -28,7 +31,7 @@ class Lines:
 
     @property
     def begin(self) -> bool:
-        """Whether lanes begin with a line, and not with the tile."""
+        """True if lanes begin with a line, and not with the tile."""
         begin = self.context.values.get("lanes") == LINE
         return begin and splits_sectors(self.context.plane, self.access)
 
@@ -37,7 +40,7 @@ class Lines:
         return LINE_BYTES // self.access.array.element.bytes
 
     def ahead(self, body: Body, place: Index) -> None:
-        """Set :data:`AHEAD`, where the other loops' variables are set, if ``place`` needs it."""
+        """Write :data:`AHEAD`, if ``place`` needs it; the other loops' variables are set before."""
         if AHEAD not in place.names:
             return
         offset = self.access.offset - self.loop.index
@@ -46,7 +49,7 @@ class Lines:
         body.let("const int", AHEAD, count)
 
     def place(self, number: Index, vectors: int) -> Index:
-        """Which of a tile's ``vectors`` the lane ``number`` moves."""
+        """Return which of a tile's ``vectors`` the lane ``number`` moves."""
         if not self.begin:
             return number
         return (number + index(AHEAD, self._elements // self.vector)) % vectors

@@ -1,4 +1,4 @@
-"""What rules out a schedule of a map on a GPU, and the sentence that says so."""
+"""Rules of the map template on a GPU, and the sentences that say why a schedule is refused."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tilewright.spaces.derivation.maps.plane import Plane
 from tilewright.spaces.template import Rule
 
 MOST_BYTES = 512
-"""Bytes of all arrays that one thread moves: more do not fit its registers at once."""
+"""The most bytes of all arrays that one thread moves: more do not fit its registers at once."""
 LEAST_THREADS = 64
-"""Of a block: a tile may be wider than the plane for their sake."""
+"""The fewest threads of a block; a tile may be wider than the plane to have them."""
 
 
 def map_rules(plane: Plane, target: CudaTarget) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     return (
         *_vector_rules(plane),
         *_extent_rules(plane),
@@ -47,7 +47,10 @@ def _vector_rules(plane: Plane) -> list[Rule]:
 
 
 def _extent_rules(plane: Plane) -> list[Rule]:
-    """Tiles hardly larger than the plane, and no narrower than what memory gives at a time."""
+    """Return rules on the extents of tiles.
+
+    They are hardly larger than the plane, and no narrower than the sectors of memory.
+    """
     tallest, broadest = covering(plane.height), covering(plane.width)
     written = max(output.array.element.bytes for output in plane.view.outputs)
     read = max((access.array.element.bytes for access in plane.transposed), default=0)

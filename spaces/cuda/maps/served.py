@@ -1,4 +1,4 @@
-"""Which programs have kernels of maps on a GPU, and why others have none."""
+"""The programs that have kernels of maps on a GPU, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLES = ("int32", "int8", "int64", "uint8", "bool")
 
 
 def why_no_map(workload: Workload, target: CudaTarget) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Return why a workload has no such kernels, in words; None if it has."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices; a map reduces nothing"
     try:
@@ -29,7 +29,7 @@ def why_no_map(workload: Workload, target: CudaTarget) -> str | None:
 
 
 def _values(plane: Plane, target: CudaTarget) -> tuple[str, ...]:
-    """The dtypes that elements may have: any where they are but moved."""
+    """Return the dtypes that elements may have: all if elements are only moved."""
     if all(plane.view.moved(i) for i in range(len(plane.view.outputs))):
         return tuple(C_TYPES)
     return FLOATS + FLOATS8 * target.has("mma_fp8")

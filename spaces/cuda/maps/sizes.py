@@ -1,6 +1,6 @@
-"""How the planes of a map are cut into tiles, and tiles shared by the threads of a block.
+"""Extents and resources of maps: planes cut into tiles, tiles shared by the threads of a block.
 
-Works on integers and, element by element, on NumPy arrays of them.
+Sizes are integers or, element by element, NumPy arrays of them.
 """
 
 from __future__ import annotations
@@ -21,15 +21,20 @@ from tilewright.spaces.derivation.maps.plane import ALONG, Plane
 from tilewright.spaces.derivation.maps.view import Access
 
 WIDEST = 16
-"""Bytes that a thread moves at once, at most."""
+"""The most bytes that a thread moves at once."""
 LINE_BYTES = 128
-"""Bytes of a line of memory: lanes of a warp write as many side by side, if their tile is as
-wide."""
+"""Bytes of a line of memory.
+
+The lanes of a warp write as many side by side, if their tile is as wide.
+"""
 FEW_TURNS = 4
-"""Of a loop that a block may do by itself."""
+"""The most turns of a loop that a block may do by itself."""
 TILE, LINE = "tile", "line"
-"""Where lanes begin, by the decision ``lanes``: at the tile's first element, or at the first that
-begins a line of memory, so that no other warp has a part of it; what is before comes last."""
+"""Values of the decision ``lanes``: lanes begin at the first element of the tile, or of a line.
+
+Where lanes begin with a line of memory, no other warp has a part of it; elements of the tile before
+the line come last.
+"""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class MapSizes:
     """Columns of a tile."""
     threads = Decided()
     vector = Decided()
-    """Neighbouring columns that a thread computes, and rows of what turns that it reads."""
+    """Neighbouring columns that a thread computes, and rows of transposed arrays that it reads."""
 
     @property
     def counts(self) -> tuple[Any, ...]:
@@ -64,8 +69,10 @@ class MapSizes:
 
     @property
     def lane_columns(self) -> Any:
-        """Lanes of a warp side by side along columns: as many as write a line, or as there are
-        rows too few for the others."""
+        """Lanes of a warp side by side along columns.
+
+        As many as write a line, or more if there are too few rows for the others.
+        """
         bytes = max(output.array.element.bytes for output in self.plane.view.outputs)
         wanted = np.maximum(LINE_BYTES // (self.vector * bytes), 1)
         least = np.maximum(WARP // self.rows, 1)
@@ -78,12 +85,12 @@ class MapSizes:
 
     @property
     def turned_bytes(self) -> int:
-        """Bytes that are exchanged for one point of a tile."""
+        """Bytes of all transposed arrays for one point of a tile."""
         return sum(access.array.element.bytes for access in self.plane.transposed)
 
     @property
     def shared_bytes(self) -> Any:
-        """Shared memory of a block: what turns, each a tile."""
+        """Bytes of shared memory of a block: a tile of each transposed array."""
         return self.rows * self.columns * self.turned_bytes
 
     @property
@@ -96,8 +103,10 @@ class MapSizes:
 
 
 def loops_inside(plane: Plane) -> tuple[Loop, ...]:
-    """The outer loops of few turns whose turns read the same elements in another order, as halves
-    that are turned against each other do: a block does all of them, and reads once."""
+    """Return the outer loops of few turns whose turns read the same elements in another order.
+
+    Halves that are rotated against each other do so: a block does all turns, and reads once.
+    """
     if plane.transposed:
         return ()
     return tuple(
@@ -108,8 +117,10 @@ def loops_inside(plane: Plane) -> tuple[Loop, ...]:
 
 
 def width(plane: Plane, access: Access, most: int) -> int:
-    """The most elements up to ``most``, a power of two, that can be moved at once wherever a vector
-    of columns begins, or of rows for what turns."""
+    """Return the most elements up to ``most``, a power of two, that are moved at once.
+
+    Such accesses are aligned wherever a vector of columns begins, or of rows for transposed arrays.
+    """
     widest = min(most, WIDEST // access.array.element.bytes)
     while any(step % widest for step in _steps(plane, access)):
         widest //= 2
@@ -117,7 +128,7 @@ def width(plane: Plane, access: Access, most: int) -> int:
 
 
 def _steps(plane: Plane, access: Access) -> tuple[int, ...]:
-    """Multiples of these are the places at which elements side by side may begin."""
+    """Return numbers of whose multiples the places are at which neighbours may begin."""
     loop = plane.columns if plane.kind(access) == ALONG or access in plane.view.outputs else None
     loop = loop or plane.rows
     rest = access.offset.without([loop.name] if loop else [])
@@ -125,22 +136,25 @@ def _steps(plane: Plane, access: Access) -> tuple[int, ...]:
 
 
 def splits_sectors(plane: Plane, access: Access) -> bool:
-    """Whether elements side by side of what turns, or is written of it, may begin within a sector,
-    at a place that loops alone say."""
+    """Return true if elements side by side may begin within a sector of memory.
+
+    This concerns arrays that are transposed or written of such, at places that loops alone
+    determine.
+    """
     whole = SECTOR // access.array.element.bytes
     known = not access.offset.compound
     return bool(plane.transposed) and known and any(s % whole for s in _steps(plane, access))
 
 
 def has_lines(plane: Plane) -> bool:
-    """Whether it makes a difference where lanes begin."""
+    """Return true if it makes a difference where lanes begin."""
     return any(
         splits_sectors(plane, access) for access in (*plane.transposed, plane.view.outputs[0])
     )
 
 
 def widest(plane: Plane) -> int:
-    """The longest vector that some array is moved by."""
+    """Return the longest vector by which some array is moved."""
     moved = (*plane.transposed, *plane.view.outputs)
     moved += tuple(a for a in plane.view.loaded if plane.kind(a) == ALONG)
     return max(width(plane, access, WIDEST) for access in moved)

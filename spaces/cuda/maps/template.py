@@ -1,6 +1,6 @@
-"""Maps on a GPU: what can be decided, and what rules it.
+"""The template of maps on a GPU: its decisions, rules and quantities.
 
-See ``spaces.cuda.maps.code`` for the kernel.
+``spaces.cuda.maps.code`` prints the kernel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 class CudaMap(CudaTemplate):
-    """Programs without reductions, each element by itself: copies, transpositions, gathers."""
+    """The template of programs without reductions: copies, transposes, gathers."""
 
     name: ClassVar[str] = "map"
     version: ClassVar[int] = 1
@@ -51,15 +51,18 @@ class CudaMap(CudaTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
-        """Why not: a reduction, outputs of different axes, a type or a function without code."""
+        """Return why a workload has no such kernel, in words; None if it has one.
+
+        Reasons are a reduction, outputs of different axes, a type or a function without code.
+        """
         return why_no_map(workload, cuda)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.maps.traffic``."""
+        """Return the quantities of a population; see ``spaces.cuda.maps.traffic``."""
         return map_quantities(self.workload, self.plane, self.cuda, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         context = MapContext(self.plane, self.arguments, schedule.values)
         view = self.plane.view
         return MapCode(context, self.entry(schedule)).kernel(

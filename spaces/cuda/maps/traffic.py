@@ -18,7 +18,7 @@ from tilewright.spaces.template import Columns
 from tilewright.spaces.workloads.workload import Workload
 
 CALL = 8
-"""Instructions of a function, more or less."""
+"""Instructions of a call of a function, roughly."""
 BOOKKEEPING = 24
 """Instructions of a thread to find its place."""
 
@@ -26,7 +26,7 @@ BOOKKEEPING = 24
 def map_quantities(
     workload: Workload, plane: Plane, target: CudaTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Return every quantity of ``spaces.quantities``, one float64 array each."""
     c = widened(columns)
     sizes, view = MapSizes(plane, c), plane.view
     elements = float(np.prod([loop.extent for loop in view.loops]))
@@ -66,7 +66,7 @@ def map_quantities(
 
 
 def _split_bytes(sizes: MapSizes) -> Any:
-    """Bytes of sectors that lanes ask for beyond those they move, where rows begin anywhere."""
+    """Return the bytes of sectors that lanes read beyond their own, where rows begin anywhere."""
     plane, values = sizes.plane, sizes.values
     first = sizes.values.get("lanes", TILE) == TILE
     written = [(output, sizes.columns) for output in plane.view.outputs]
@@ -79,6 +79,6 @@ def _split_bytes(sizes: MapSizes) -> Any:
 
 
 def _width(plane: Plane, access: Access) -> int:
-    """Elements that are moved at once at most; one where they are not side by side."""
+    """Return the most elements that are moved at once; 1 if they are not side by side."""
     moved = access in plane.view.outputs or access in plane.transposed
     return width(plane, access, 16) if moved or plane.kind(access) == ALONG else 1

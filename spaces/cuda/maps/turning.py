@@ -1,4 +1,4 @@
-"""Transposes the tiles of a map in shared memory, swizzled against bank conflicts."""
+"""The transpose of a map's tiles in shared memory, swizzled against bank conflicts."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ from tilewright.spaces.kernels.body import Body
 
 @dataclass(frozen=True)
 class Turning:
-    """The exchange of a tile of each array that turns: threads read along rows, write to shared
-    memory, and after a barrier load along columns."""
+    """The transpose of a tile of each array that needs it.
+
+    Threads read along rows, write to shared memory, and after a barrier load along columns.
+    """
 
     context: MapContext
 
     def _reads(self, access: Access) -> int:
-        """Vectors along rows that a thread reads of what turns."""
+        """Return the vectors along rows that a thread reads of an array."""
         return (self.context.sizes.rows * self.context.sizes.columns) // (
             self._long(access) * self.context.sizes.threads
         )
 
     def _long(self, access: Access) -> int:
-        """Elements of a vector along rows."""
+        """Return the elements of a vector along rows."""
         return min(self.context.sizes.vector, 16 // access.array.element.bytes)
 
     def _along_rows(self, access: Access) -> tuple[Index, Index]:
-        """Row and column of vector ``e`` of a thread: neighbours have neighbouring rows."""
+        """Return row and column of vector ``e`` of a thread: neighbours have neighbouring rows."""
         of_row = self.context.sizes.rows // self._long(access)
         number = index("e", self._reads(access)) * self.context.sizes.threads + index(
             "thread", self.context.sizes.threads
@@ -46,7 +48,7 @@ class Turning:
         return Lines(self.context, access, self.context.plane.rows, "row0", self._long(access))
 
     def layout(self, access: Access) -> Layout:
-        """Where shared memory has the element of a column and a row of the tile."""
+        """Return the layout of a tile in shared memory, by (column, row)."""
         rows, long = self.context.sizes.rows, self._long(access)
         plain = row_major(self.context.sizes.columns, rows)
         bits = (rows // long).bit_length() - 1
@@ -55,7 +57,7 @@ class Turning:
         return swizzled(plain, bits, base, shift) if bits else plain
 
     def shared(self, access: Access) -> str:
-        """The address of what turns of an array."""
+        """Return C text of the address of an array's tile in shared memory."""
         before = self.context.plane.transposed[: self.context.plane.transposed.index(access)]
         points = self.context.sizes.rows * self.context.sizes.columns
         return f"(shared + {points * sum(a.array.element.bytes for a in before)})"
@@ -65,7 +67,7 @@ class Turning:
         return body.loop("int", "e", self._reads(access), unroll=True)
 
     def read(self, body: Body, access: Access) -> None:
-        """Read an array along rows, as it lies, into registers."""
+        """Write how an array is read along rows, as it lies in memory, into registers."""
         context, name, long = self.context, self.context.names[access], self._long(access)
         assert context.plane.rows
         step = width(context.plane, access, long)
@@ -81,7 +83,7 @@ class Turning:
                 body.call(f"tw_take<{long}, {step}>", f"{rows}[e]", context.place(access), left)
 
     def write(self, body: Body, access: Access) -> None:
-        """Write what was read to shared memory."""
+        """Write how the vectors that were read are written to shared memory."""
         row, column = self._along_rows(access)
         place = self.layout(access).index([column, row]) * access.array.element.bytes
         with self._each(body, access):
@@ -92,7 +94,7 @@ class Turning:
             body.call(f"tw::store_shared<{self._long(access)}>", to, f"{name}_rows[e]")
 
     def load(self, body: Body, access: Access, row: Index, column: Index) -> None:
-        """Load a vector of columns of the tile."""
+        """Write how a vector of columns of the tile is loaded."""
         name, kind = self.context.names[access], C_TYPES[access.array.dtype]
         for i in range(self.context.sizes.vector):
             place = self.layout(access).index([column + i, row]) * access.array.element.bytes

@@ -1,4 +1,4 @@
-"""What a map computes, as CUDA C++ on one element."""
+"""The expressions of a map as CUDA C++ on one element."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tilewright.spaces.language.tree import Comparison, Expression, Read
 
 @dataclass(frozen=True)
 class ScalarValues:
-    """Writes expressions at the point that C variables named like the loops say.
+    """The code of expressions at the point that C variables named like the loops give.
 
-    ``tables`` has the variables that point to index tables, and ``loaded`` the expressions, of
-    type float, for what was read. Whole numbers are of the C type ``integer``; other indices may
-    be in the place of the loops that ``names`` has.
+    ``tables`` has the variables that point to index tables, and ``loaded`` the expressions, of type
+    float, of what was read. Whole numbers are of the C type ``integer``; ``names`` gives other
+    indices in the place of some loops.
     """
 
     view: MapView
@@ -34,7 +34,7 @@ class ScalarValues:
     names: Mapping[str, Index] = field(default_factory=dict)
 
     def of(self, node: Expression) -> str:
-        """The expression, a float."""
+        """Return C text of the expression, a float."""
         return node.fold(ScalarCode(explicit=True), self._known).text
 
     def _known(self, node: Expression) -> Value | None:
@@ -60,7 +60,7 @@ class ScalarValues:
 
     @property
     def _wide(self) -> Wide:
-        """What consists of whole numbers, and is no form."""
+        """The code of large whole numbers that are no affine index."""
         return Wide(magnitudes(self.view.program), self._leaf, lambda node: Value(self.of(node)))
 
     def _leaf(self, node: Expression) -> str | None:
@@ -68,7 +68,7 @@ class ScalarValues:
         return None if index is None else f"(i64)({self.whole(index)})"
 
     def whole(self, index: Index) -> str:
-        """A whole number."""
+        """Return C text of a whole number."""
         return str(index.at(self.names).loaded(self._loaded))
 
     def _loaded(self, entry: Entry) -> Index:
@@ -77,7 +77,8 @@ class ScalarValues:
 
 
 def are_narrow(view: MapView) -> bool:
-    """Whether 32 bits hold the places of all arrays, and all whole numbers that are values."""
+    """Return true if 32 bits hold the places of all arrays, and all whole numbers that are
+    values."""
     found = [access.offset for access in (*view.loaded, *view.outputs)]
     for node, index in view.wholes.items():
         found.append(index - 1 if isinstance(node, Comparison) else index)

@@ -1,1 +1,1 @@
-"""Contractions with few rows or columns, whose large operand is read once."""
+"""The template of products with few rows or columns, whose large operand is read once (GEMV)."""

@@ -1,9 +1,9 @@
-"""The CUDA C++ of a product with few rows: a stream of the large operand, and what it meets.
+"""The CUDA C++ of a product with few rows: it streams the large operand through registers.
 
 Every thread reads its own vectors of the large operand from memory into registers, those of the
-next step before or while it multiplies. Nothing of it passes through shared memory, and no barrier
-stands in the loop. At the end the warps of a block, then the blocks that share a tile, add up in a
-fixed order.
+next step before or while it multiplies. Nothing of it passes through shared memory (unless warps
+read by rows), and no barrier stands in the loop. At the end the warps of a block, then the blocks
+that share a tile, add up in a fixed order.
 """
 
 from __future__ import annotations
@@ -38,24 +38,27 @@ CODE: dict[str, type[ThinMultiply]] = dict(
 
 @dataclass(frozen=True)
 class ThinCode(GridCode):
-    """A kernel in whose shared memory are the small operand and the slabs that warps read rows by;
-    in their place, at the end, the sums of warps."""
+    """A kernel of the thin template.
+
+    Its shared memory holds the small operand and the slabs by which warps read rows; at the end,
+    the sums of warps take their place.
+    """
 
     sizes: ThinSizes
 
     @cached_property
     def tile(self) -> ThinTile:
-        """Who reads what."""
+        """The assignment of elements to threads in a step."""
         return ThinTile(self.sizes, self.values)
 
     @cached_property
     def multiply(self) -> ThinMultiply:
-        """How it is multiplied."""
+        """The code that multiplies."""
         return CODE[str(self.values["multiply"])](self.tile)
 
     @cached_property
     def grid(self) -> TileGrid:
-        """Blocks to tiles of columns, and to parts of the depth."""
+        """The assignment of tiles of columns, and of parts of the depth, to blocks."""
         return TileGrid(
             1,
             int(ceil_div(self.sizes.thin.many, self.tile.columns)),
@@ -76,7 +79,7 @@ class ThinCode(GridCode):
 
     @cached_property
     def place(self) -> Place:
-        """Where sums of warps meet."""
+        """The place in shared memory where sums of warps meet."""
         return Place(self.tile, dtype(sum_dtype(self.product.workload)).bytes)
 
     @property
@@ -90,7 +93,7 @@ class ThinCode(GridCode):
         return "total[i]"
 
     def tile_lines(self) -> list[str]:
-        """What a block does with its columns; the first reads of the large operand come first."""
+        """Print the work of a block on its columns; first reads of the large operand come first."""
         integer = self._integer
         return [
             f"const {integer} column0 = ({integer})tile_column * {self.tile.columns};",
@@ -116,7 +119,10 @@ class ThinCode(GridCode):
         return lines
 
     def _loop(self) -> list[str]:
-        """A step is read while the one before is multiplied, or at least before the next test."""
+        """Print the loop over steps; a step is read while the one before is multiplied.
+
+        With one stage, it is read before the next test of the loop.
+        """
         stages = self.large.stages
         lines = self.small.start()
         if len(stages) == 1:
@@ -135,7 +141,7 @@ class ThinCode(GridCode):
         return [*lines, "#pragma unroll 1", head, *indented(body), "}"]
 
     def _go_on(self, step: str, stage: str) -> list[str]:
-        """Read ``step``, if there is one."""
+        """Print how ``step`` is read, if there is one."""
         lines = [
             *self.large.advance(),
             *self.large.load(stage),
@@ -144,8 +150,11 @@ class ThinCode(GridCode):
         return [f"if ({step} < steps) {{", *indented(lines), "}"]
 
     def _loop_by_rows(self) -> list[str]:
-        """What was read goes to the warp's slab; the next step is on its way while it is
-        multiplied from there."""
+        """Print the loop of warps that read by rows.
+
+        Vectors that were read go to the warp's slab; the next step is loaded while this one is
+        multiplied from there.
+        """
         more = "if (step + 1 < steps) {"
         small = self.small.load("small0")
         return [
@@ -163,7 +172,7 @@ class ThinCode(GridCode):
         ]
 
     def _multiply(self, stage: str) -> list[str]:
-        """Multiply what ``stage`` holds."""
+        """Print how the step in the registers of ``stage`` is multiplied."""
 
         def run(at: tuple[Index, ...]) -> list[str]:
             (number,) = at
@@ -197,11 +206,11 @@ class ThinCode(GridCode):
 
     @property
     def _elements(self) -> TaskMapping:
-        """Thread to the sums that it finishes, rows after each other."""
+        """The mapping from threads to the sums that they finish, row after row."""
         return repeat(self.sums_in_thread) * spatial(self.tile.threads)
 
     def _fold(self) -> list[str]:
-        """Add up the sums of all warps along the depth."""
+        """Print how the sums of all warps along the depth are added up."""
         parts, size = self.tile.warps[1], self.place.part_bytes
 
         def body(at: tuple[Index, ...]) -> list[str]:
@@ -223,7 +232,7 @@ class ThinCode(GridCode):
         ]
 
     def _finish(self) -> list[str]:
-        """Finish and store what is whole."""
+        """Print how whole sums are finished and stored."""
         columns, output = self.tile.columns, Finish(self.product, *self.block)
 
         def body(at: tuple[Index, ...]) -> list[str]:
@@ -235,5 +244,5 @@ class ThinCode(GridCode):
 
     @property
     def _integer(self) -> str:
-        """C type of positions."""
+        """The C type of positions."""
         return position_type(self.product)

@@ -1,5 +1,7 @@
-"""Streams the large operand from memory into registers; where its rows are read whole, by way of
-slabs of shared memory."""
+"""The stream of the large operand from memory into registers.
+
+Where warps read its rows whole, vectors pass through slabs of shared memory.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,11 @@ from tilewright.spaces.cuda.thin.tile import ThinTile
 
 @dataclass(frozen=True)
 class LargeOperand:
-    """What a thread reads of the large operand, in the registers that ``multiply`` wants.
-    ``integer`` is the C type of positions; ``column0`` and ``depth0`` are those of the step."""
+    """A thread's reads of the large operand, into the registers that ``multiply`` takes.
+
+    ``integer`` is the C type of positions; the variables ``column0`` and ``depth0`` are those of
+    the step.
+    """
 
     tile: ThinTile
     multiply: ThinMultiply
@@ -28,11 +33,11 @@ class LargeOperand:
         return [str(i) for i in range(self.tile.number("in_flight"))]
 
     def declare(self, stage: str) -> list[str]:
-        """Registers of a stage."""
+        """Print the declaration of the registers of a stage."""
         return [f"{self.multiply.kind} held{stage}[{self.multiply.held}];"]
 
     def start(self) -> list[str]:
-        """A thread's first vector of the large operand."""
+        """Print the pointer to a thread's first vector."""
         thin = self.tile.thin
         column, term = self._position(Index())
         place = column * thin.column_stride + term * thin.large_depth_stride
@@ -40,11 +45,11 @@ class LargeOperand:
         return [f"const {kind} *from = {thin.large_name} + {place.text};"]
 
     def load(self, stage: str) -> list[str]:
-        """Read the step of the large operand at ``depth0`` into the registers of ``stage``."""
+        """Print how the step at ``depth0`` is read into the registers of ``stage``."""
         return unrolled(self._reads, 0, lambda at: self._read(stage, *at), "v", None, self.integer)
 
     def advance(self) -> list[str]:
-        """Go on to the next step."""
+        """Print how pointers go on to the next step."""
         stride = self.tile.depth * self.tile.thin.large_depth_stride
         return [f"from += {stride};", f"depth0 += {self.tile.depth};"]
 
@@ -52,12 +57,12 @@ class LargeOperand:
 
     @property
     def _reads(self) -> TaskMapping:
-        """A thread's vectors along columns and depth, or, by rows, one after the other."""
+        """A thread's vectors along columns and depth; by rows, one after the other."""
         vectors = self.tile.vectors
         return repeat(vectors[0] * vectors[1]) if self.tile.by_rows else repeat(*vectors)
 
     def _position(self, *vector: Index) -> tuple[Index, Index]:
-        """Column and term in the large operand of a thread's vector."""
+        """Return the column and the term, in the operand, of a thread's vector."""
         tile = self.tile
         if tile.by_rows:
             (column, term), corner = tile.row_read(vector[0]), tile.corner()
@@ -68,7 +73,7 @@ class LargeOperand:
         return index("column0") + column, index("depth0") + term
 
     def _read(self, stage: str, *vector: Index) -> list[str]:
-        """Read one vector, zeros where it lies outside of the operand."""
+        """Print how one vector is read, as zeros where it lies outside of the operand."""
         thin, tile = self.tile.thin, self.tile
         words = max(tile.vector) // (1 + self.multiply.pairs)
         place = self._held_at(*vector)
@@ -88,14 +93,14 @@ class LargeOperand:
         return [f"if ({' && '.join(tests)}) {{", f"  {load}", "} else {", *zeros, "}"]
 
     def _held_at(self, *vector: Index) -> Index:
-        """Place of a thread's vector among those it holds."""
+        """Return the place of a thread's vector among its registers."""
         wide, deep = self.tile.vector
         if self.tile.by_rows:
             return vector[0] * (deep // 2)
         return self.multiply.word(vector[0] * wide, vector[1] * deep)
 
     def _address(self, *vector: Index) -> str:
-        """Where a vector is, from the thread's first."""
+        """Return C text of a vector's address, relative to the thread's first vector."""
         thin, tile = self.tile.thin, self.tile
         if tile.by_rows:
             columns, deep = vector[0] * tile.columns_at_once, Index()
@@ -110,11 +115,11 @@ class LargeOperand:
     # -- the slab ------------------------------------------------------------------------------
 
     def put(self) -> list[str]:
-        """Store all that was read to the slab."""
+        """Print how all vectors that were read are stored to the slab."""
         return unrolled(self._reads, 0, lambda at: self._put(*at), "v")
 
     def take(self, c: Index, run: Index) -> list[str]:
-        """Load a vector of a run for ``mma.sync`` from the slab."""
+        """Print how a vector of a run for ``mma.sync`` is loaded from the slab."""
         tile = self.tile
         column, term = (
             c * tile.lanes[0] + tile.lane[0],
@@ -124,7 +129,7 @@ class LargeOperand:
         return [f"tw::load_shared<4>(own + {c * 4}, slab + {place});"]
 
     def _put(self, vector: Index) -> list[str]:
-        """Store a vector that was read to the slab."""
+        """Print how one vector that was read is stored to the slab."""
         column, term = self.tile.row_read(vector)
         place = column * self.tile.slab_pitch + term * self.tile.thin.large.element.bytes
         return [f"tw::store_shared<4>(slab + {place}, held0 + {self._held_at(vector)});"]

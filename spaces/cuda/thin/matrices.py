@@ -1,10 +1,10 @@
-"""Products with few rows by ``mma.sync``, whose operands come as vectors straight from memory.
+"""Thin products by ``mma.sync``, whose operands come as vectors straight from memory.
 
 The columns of the large operand are the rows of the instruction's first matrix: any order of
 columns and of terms is as good as another, so vectors need no shuffling, and the eight columns of
-the second matrix are the rows of the small operand. Turned, the small operand is the first matrix,
-half of it zeros if it has no more than eight rows, and tiles of the large one may be as narrow as
-the second matrix.
+the second matrix are the rows of the small operand. Transposed, the small operand is the first
+matrix, half of it zeros if it has no more than eight rows, and tiles of the large one may be as
+narrow as the second matrix.
 """
 
 from __future__ import annotations
@@ -23,26 +23,31 @@ from tilewright.spaces.cuda.thin.product import FRAGMENT, MMA_TYPES
 
 @dataclass(frozen=True)
 class MatrixInstructions(ThinMultiply):
-    """Two columns of a thread and four neighbouring terms make its part of one instruction."""
+    """Products by ``mma.sync`` with the large operand as the first matrix.
+
+    Two columns of a thread and four neighbouring terms are its part of one instruction.
+    """
 
     @property
     def pairs(self) -> bool:
-        """The instruction takes pairs."""
+        """True: the instruction takes pairs."""
         return True
 
     @property
     def small_pairs(self) -> bool:
-        """The instruction takes pairs."""
+        """True: the instruction takes pairs."""
         return True
 
     @property
     def rows(self) -> int:
-        """One for each instruction that the rows of the small operand take."""
+        """Rows of the small operand that a lane reads: one for each instruction."""
         return int(ceil_div(self.tile.thin.few, FRAGMENT))
 
     def row(self, number: Index) -> Index:
-        """That of the lane's number; lanes for which there is none read the last one, and nobody
-        reads their results."""
+        """Return the row that the lane reads as its number ``number``.
+
+        Lanes for which there is none read the last row; their results are not used.
+        """
         last = self.tile.thin.few - 1
         row = self.tile.lane[0] + number * FRAGMENT
         if number.value is not None and number.value * FRAGMENT + FRAGMENT - 1 <= last:
@@ -50,7 +55,7 @@ class MatrixInstructions(ThinMultiply):
         return index(f"({row.text} < {last} ? {row.text} : {last})", last + 1)
 
     def declare(self) -> list[str]:
-        """Four of each instruction."""
+        """Print the declaration of the sums, four for each instruction."""
         return [f"float sums[{self._fragments * self.rows}][4] = {{}};"]
 
     @property
@@ -59,7 +64,7 @@ class MatrixInstructions(ThinMultiply):
         return self.tile.own[0] // 2
 
     def run(self, held: str, small: str, number: Index, run: Index) -> list[str]:
-        """Four terms after the other."""
+        """Print the products of a run, four terms after the other."""
 
         def quad(indices: tuple[Index, ...]) -> list[str]:
             def fragment(at: tuple[Index, ...]) -> list[str]:
@@ -72,7 +77,7 @@ class MatrixInstructions(ThinMultiply):
     def _multiply(
         self, held: str, small: str, number: Index, run: Index, f: Index, e: Index
     ) -> list[str]:
-        """Four terms from ``e`` on of fragment ``f``."""
+        """Print the products of four terms, from ``e`` on, of fragment ``f``."""
         kind, half = MMA_TYPES[self.tile.thin.large.dtype], self._fragments
         pairs = [
             self._pair(held, f + column, number, e + t) for t in (0, 2) for column in (0, half)
@@ -90,7 +95,7 @@ class MatrixInstructions(ThinMultiply):
         return lines
 
     def _pair(self, held: str, column: Index, number: Index, e: Index) -> str:
-        """Two neighbouring terms of one of a thread's columns, in one register."""
+        """Return C text of two neighbouring terms of a thread's column, in one register."""
         tile = self.tile
         if tile.by_rows:
             return f"{held}[{((column * tile.run + e) // 2).text}]"
@@ -104,7 +109,7 @@ class MatrixInstructions(ThinMultiply):
         return f"({(column % 2).text} ? {high} : {low})"
 
     def fold(self, slab: str, place: Place) -> list[str]:
-        """Every lane its results that are rows of the small operand."""
+        """Print how each lane stores its results that are rows of the small operand."""
         few, lines = self.tile.thin.few, []
         for result, (first, most) in enumerate(self._held_rows):
             store = unrolled(
@@ -119,7 +124,8 @@ class MatrixInstructions(ThinMultiply):
 
     @property
     def _held_rows(self) -> list[tuple[Index, int]]:
-        """Rows of the small operand that a lane has, by result, and the last of all lanes."""
+        """The rows of the small operand that a lane has, by result, and the last row of all
+        lanes."""
         firsts = [n // 2 * FRAGMENT + n % 2 for n in range(2 * self.rows)]
         return [(self.tile.lane[1] * 2 + first, first + 6) for first in firsts]
 
@@ -139,23 +145,29 @@ class MatrixInstructions(ThinMultiply):
 
 @dataclass(frozen=True)
 class TurnedMatrices(MatrixInstructions):
-    """A column of a thread and four neighbouring terms make its part of one instruction, which has
-    room for as many rows of the small operand as there may be."""
+    """Products by ``mma.sync`` with the small operand as the first matrix.
+
+    One column of a thread and four neighbouring terms are its part of one instruction, which has
+    room for as many rows of the small operand as there may be.
+    """
 
     @property
     def _fragments(self) -> int:
-        """A thread's columns."""
+        """Columns of a thread."""
         return self.tile.own[0]
 
     def declare(self) -> list[str]:
-        """Four of each instruction."""
+        """Print the declaration of the sums, four for each instruction."""
         return [f"float sums[{self._fragments}][4] = {{}};"]
 
     def _multiply(
         self, held: str, small: str, number: Index, run: Index, f: Index, e: Index
     ) -> list[str]:
         def word(row: int, term: int) -> str:
-            """A pair of terms of the thread's row of that number, zeros if it has only one row."""
+            """Return C text of a pair of terms of the thread's row number ``row``.
+
+            It is zero if the thread has only one row.
+            """
             if row == self.rows:
                 return "0u"
             return f"{small}[{self.small_word(index(row), run, e + term).text}]"
@@ -171,14 +183,14 @@ class TurnedMatrices(MatrixInstructions):
 
     @property
     def _held_rows(self) -> list[tuple[Index, int]]:
-        """The row of each of the lane's numbers, and the last of all lanes."""
+        """The row of each of the lane's numbers, and the last row of all lanes."""
         firsts = [number * FRAGMENT for number in range(self.rows)]
         return [(self.tile.lane[0] + first, first + FRAGMENT - 1) for first in firsts]
 
     def _store(
         self, slab: str, place: Place, result: int, row: Index, at: tuple[Index, ...]
     ) -> list[str]:
-        """The columns of two neighbouring lanes in each fragment."""
+        """Print the stores of a fragment's sums: the columns of two neighbouring lanes."""
         tile, lines = self.tile, []
         for c in range(tile.vector[0]):
             total = at[0] * tile.vector[0] + c

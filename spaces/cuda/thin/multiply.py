@@ -1,6 +1,6 @@
-"""How thin kernels multiply what threads hold of both operands, and put their sums together.
+"""The ways in which threads of a thin kernel multiply, and add up their sums.
 
-By ordinary multiply-adds here, and by ``mma.sync`` in ``spaces.cuda.thin.matrices``.
+Here are ordinary multiply-adds; ``mma.sync`` is in ``spaces.cuda.thin.matrices``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.spaces.dtypes import dtype
 
 @dataclass(frozen=True)
 class ThinMultiply(ABC):
-    """Adds the products of a step to ``sums``; ``tile`` says who reads what.
+    """A way to add the products of a step to ``sums``; ``tile`` says which thread reads what.
 
     A thread holds elements of both operands in arrays of words, which are elements or, to be taken
     apart later, pairs of neighbours.
@@ -32,12 +32,12 @@ class ThinMultiply(ABC):
     @property
     @abstractmethod
     def pairs(self) -> bool:
-        """Whether words of the large operand are pairs."""
+        """True if words of the large operand are pairs."""
 
     @property
     @abstractmethod
     def small_pairs(self) -> bool:
-        """Whether words of the small operand are pairs."""
+        """True if words of the small operand are pairs."""
 
     @property
     @abstractmethod
@@ -46,34 +46,36 @@ class ThinMultiply(ABC):
 
     @abstractmethod
     def row(self, number: Index) -> Index:
-        """Row of the small operand that a thread reads as its number ``number``."""
+        """Return the row of the small operand that a thread reads as its number ``number``."""
 
     @abstractmethod
     def declare(self) -> list[str]:
-        """Declare the sums, all zero."""
+        """Print the declaration of the sums, all zero."""
 
     @abstractmethod
     def run(self, held: str, small: str, number: Index, run: Index) -> list[str]:
-        """Add the products of one run of terms, the thread's run ``number``; in the array
-        ``small`` it is run ``run``."""
+        """Print the products of one run of terms, the thread's run ``number``.
+
+        In the array ``small`` it is run ``run``.
+        """
 
     @abstractmethod
     def fold(self, slab: str, place: Place) -> list[str]:
-        """Store the sums of a warp to the shared memory at ``slab``."""
+        """Print how the sums of a warp are stored to the shared memory at ``slab``."""
 
     @property
     def sum_kind(self) -> str:
-        """C type of the sums."""
+        """The C type of the sums."""
         return SUM_TYPES[sum_dtype(self.tile.thin.product.workload)]
 
     @property
     def kind(self) -> str:
-        """C type of words of the large operand."""
+        """The C type of words of the large operand."""
         return "u32" if self.pairs else C_TYPES[self.tile.thin.large.dtype]
 
     @property
     def small_kind(self) -> str:
-        """C type of words of the small operand."""
+        """The C type of words of the small operand."""
         return "u32" if self.small_pairs else C_TYPES[self.tile.thin.small.dtype]
 
     @property
@@ -87,23 +89,23 @@ class ThinMultiply(ABC):
         return self.rows * self.tile.run // (1 + self.small_pairs)
 
     def word(self, column: Index, term: Index) -> Index:
-        """Place of the word with a thread's column and term of the large operand."""
+        """Return the place of the word with a thread's column and term of the large operand."""
         return self.tile.register(column, term) // (1 + self.pairs)
 
     def small_word(self, row: Index, run: Index, term: Index) -> Index:
-        """Place of the word with a thread's row, run and term of the run of the small operand."""
+        """Return the place of the word with a thread's row, run and term of the small operand."""
         return ((run * self.rows + row) * self.tile.run + term) // (1 + self.small_pairs)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where sums of a block lie in shared memory: one slab for each warp along the depth."""
+    """The place of a block's sums in shared memory: one slab for each warp along the depth."""
 
     tile: ThinTile
     bytes: int
 
     def address(self, slab: str, row: Index, column: Index) -> str:
-        """Of a warp's own sum at (row, column) of the block."""
+        """Return C text of the address of a warp's own sum at (row, column) of the block."""
         offset = (self.tile.part * self.tile.thin.few + row) * self.tile.columns + column
         return f"{slab} + {offset * self.bytes}"
 
@@ -120,16 +122,16 @@ class Place:
 
 @dataclass(frozen=True)
 class MultiplyAdds(ThinMultiply):
-    """Each lane multiplies what it has read; the lanes along the depth add up by shuffles."""
+    """Products by ordinary multiply-adds; the lanes along the depth add up by shuffles."""
 
     @property
     def pairs(self) -> bool:
-        """Whether they are read by pairs at least, of a type that comes in pairs."""
+        """True if elements are of a type that comes in pairs, and at least pairs are read."""
         return self._comes_in_pairs and self.tile.thin.large_vector % 2 == 0
 
     @property
     def small_pairs(self) -> bool:
-        """The same; from memory, its rows may start anywhere."""
+        """True likewise; from memory, rows may start anywhere."""
         aligned = (
             self.tile.values["small_operand"] == "shared" or self.tile.thin.small_vector % 2 == 0
         )
@@ -141,19 +143,19 @@ class MultiplyAdds(ThinMultiply):
 
     @property
     def rows(self) -> int:
-        """All of them."""
+        """Rows of the small operand: each thread reads all."""
         return self.tile.thin.few
 
     def row(self, number: Index) -> Index:
-        """The same."""
+        """Return ``number``: rows keep their order."""
         return number
 
     def declare(self) -> list[str]:
-        """An array of rows of columns."""
+        """Print the declaration of the sums, row after row."""
         return [f"{self.sum_kind} sums[{self.rows * self.tile.own[0]}] = {{}};"]
 
     def run(self, held: str, small: str, number: Index, run: Index) -> list[str]:
-        """Vector after vector of the large operand by all rows."""
+        """Print the products of a run: vector after vector of the large operand by all rows."""
         tile, rows = self.tile, self.rows
         wide, deep = tile.vector
 
@@ -185,7 +187,7 @@ class MultiplyAdds(ThinMultiply):
     def _numbers(
         self, to: str, first: Index, words: str, place: Index, count: int, pairs: bool
     ) -> list[str]:
-        """Assign ``count`` elements, from the word at ``place`` on, to sums' type."""
+        """Print how ``count`` elements, from the word at ``place`` on, become the sums' type."""
         if not pairs:
             return [
                 f"{to}[{(first + i).text}] = {self._converted(f'{words}[{(place + i).text}]')};"
@@ -199,7 +201,7 @@ class MultiplyAdds(ThinMultiply):
         ]
 
     def fold(self, slab: str, place: Place) -> list[str]:
-        """Shuffles, then one lane stores for all along the depth."""
+        """Print shuffles that add up the lanes along the depth, and one lane's stores."""
         tile = self.tile
         count, (_, deep) = self.rows * tile.own[0], tile.lanes
         lines = []

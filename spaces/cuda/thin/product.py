@@ -15,7 +15,7 @@ from tilewright.spaces.workloads.contraction import Operand
 from tilewright.spaces.workloads.product import Product
 
 MOST_FEW = 16
-"""Rows (or columns) that are few."""
+"""The most rows (or columns) of the thin side."""
 FRAGMENT = 8
 """Rows of the small operand that one ``mma.sync`` takes, and lanes along columns."""
 MMA_TYPES = {"float16": "f16", "bfloat16": "bf16"}
@@ -24,14 +24,16 @@ MMA_TYPES = {"float16": "f16", "bfloat16": "bf16"}
 
 @dataclass(frozen=True)
 class ThinProduct:
-    """``product`` with a ``small`` operand of ``few`` rows (or columns) and a ``large`` one that
-    has ``many`` columns (or rows)."""
+    """``product`` with a ``small`` operand of ``few`` rows (or columns) and a ``large`` one.
+
+    The large one has ``many`` columns (or rows).
+    """
 
     product: Product
 
     @cached_property
     def rows_are_few(self) -> bool:
-        """Whether the left operand is the small one."""
+        """True if the left operand is the small one."""
         return self.product.rows <= self.product.columns
 
     @cached_property
@@ -61,12 +63,12 @@ class ThinProduct:
 
     @cached_property
     def small_name(self) -> str:
-        """What an entry calls the small operand."""
+        """The C name of the small operand in an entry."""
         return "left" if self.rows_are_few else "right"
 
     @cached_property
     def large_name(self) -> str:
-        """What an entry calls the large operand."""
+        """The C name of the large operand in an entry."""
         return "right" if self.rows_are_few else "left"
 
     @cached_property
@@ -91,18 +93,21 @@ class ThinProduct:
 
     @cached_property
     def large_runs_deep(self) -> bool:
-        """Whether the large operand is contiguous along the depth (else along columns)."""
+        """True if the large operand is contiguous along the depth, false if along columns."""
         return self._runs_deep(self.large)
 
     @cached_property
     def large_vector(self) -> int:
-        """Elements of the large operand's widest accesses: up to 16 bytes, in whole and aligned
-        wherever its rows start."""
+        """Elements of the large operand's widest accesses: up to 16 bytes.
+
+        Such accesses are whole and aligned wherever its rows start.
+        """
         return gcd(16 // self.large.element.bytes, self.product.run(self.large))
 
     @cached_property
     def small_vector(self) -> int:
-        """The same of the small operand along the depth; 1 where it runs along its rows."""
+        """Elements of the small operand's widest accesses along the depth; 1 if it runs along
+        rows."""
         if not self._runs_deep(self.small):
             return 1
         return gcd(16 // self.small.element.bytes, self.product.run(self.small))
@@ -113,12 +118,14 @@ class ThinProduct:
         return self.product.output.stride(self._axes[1])
 
     def place(self, row: Index, column: Index) -> tuple[Index, Index]:
-        """Row and column of the output, of those of the thin product."""
+        """Return row and column of the output for a row and a column of the thin product."""
         return (row, column) if self.rows_are_few else (column, row)
 
     def _runs_deep(self, operand: Operand) -> bool:
-        """Tell along which axis an operand's elements lie side by side, as ``product.run`` takes
-        it: both have stride 1 where the depth is one term."""
+        """Return true if an operand's elements lie side by side along the depth.
+
+        This agrees with ``product.run``: both axes have stride 1 where the depth is one term.
+        """
         product = self.product
         return product.left_runs_deep if operand is product.left else product.right_runs_deep
 

@@ -1,4 +1,4 @@
-"""What rules out a schedule of a product with few rows, and the sentence that says so."""
+"""Rules of the thin template, and the sentences that say why a schedule is refused."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tilewright.spaces.rules.early import below, judged_early
 from tilewright.spaces.template import Decision, Rule
 
 MOST_PRODUCTS = 1024
-"""Multiply-adds of a step that a thread writes out: more do not fit the instruction cache."""
+"""The most multiply-adds of a step in a thread's code: more outgrow the instruction cache."""
 LEAST_FLIGHT = 16 * 1024
-"""Bytes on their way to a multiprocessor that keep its share of memory busy, or nearly so."""
+"""Bytes in flight to a multiprocessor that keep its share of memory busy, or nearly so."""
 MOST_WAVES = 8
-"""Blocks for each place there is, where larger tiles or less splitting would make fewer."""
+"""The most blocks for each place, where larger tiles or less splitting would make fewer."""
 
 
 WARPS = ("warp_columns", "warp_depth")
@@ -32,7 +32,7 @@ TILE = ("multiply", "lane_columns", "thread_columns", "thread_depth")
 
 
 def thin_rules(sizes: ThinSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
-    """All rules of the template, cheapest first."""
+    """Return all rules of the template, cheapest first."""
     return [
         *_vector_rules(sizes),
         *_matrix_reading_rules(sizes),
@@ -58,12 +58,12 @@ def thin_rules(sizes: ThinSizes, target: CudaTarget, decisions: Sequence[Decisio
 
 
 def _vector_rules(sizes: ThinSizes) -> list[Rule]:
-    """Threads read whole vectors, lanes whole segments."""
+    """Return rules by which threads read whole vectors, lanes whole segments."""
     thin, vector = sizes.thin, sizes.thin.large_vector
     across = "thread_depth" if thin.large_runs_deep else "thread_columns"
 
     def side(c: Any) -> Any:
-        """Bytes that neighbouring lanes read side by side."""
+        """Return the bytes that neighbouring lanes read side by side."""
         lanes = WARP // c["lane_columns"] if thin.large_runs_deep else c["lane_columns"]
         return lanes * vector * sizes.bytes
 
@@ -102,12 +102,12 @@ def _vector_rules(sizes: ThinSizes) -> list[Rule]:
 
 
 def _plain(c: Any) -> Any:
-    """Whether there is no ``mma.sync``."""
+    """Return true where a schedule does not use ``mma.sync``."""
     return np.logical_not(by_way(c, lambda way: way.matrices))
 
 
 def _matrix_reading_rules(sizes: ThinSizes) -> list[Rule]:
-    """What ``mma.sync`` asks of what is read at once."""
+    """Return rules on what ``mma.sync`` needs to be read at once."""
     thin = sizes.thin
     run = thin.large_vector if thin.large_runs_deep else 4
     return [
@@ -133,7 +133,7 @@ def _matrix_reading_rules(sizes: ThinSizes) -> list[Rule]:
 
 
 def _row_rules() -> list[Rule]:
-    """When warps may read rows on behalf of the lanes of ``mma.sync``."""
+    """Return rules on when warps may read by rows on behalf of the lanes of ``mma.sync``."""
     return [
         Rule(
             "needless_rows",
@@ -160,7 +160,7 @@ def _row_rules() -> list[Rule]:
 
 
 def _matrix_shape_rules() -> list[Rule]:
-    """What ``mma.sync`` asks of lanes and threads."""
+    """Return rules on the lanes and elements of threads that ``mma.sync`` needs."""
     return [
         Rule(
             "matrix_lanes",
@@ -186,7 +186,10 @@ def _matrix_shape_rules() -> list[Rule]:
 
 
 def _extent_rules(sizes: ThinSizes) -> list[Rule]:
-    """Tiles less than twice as large as the product, in both directions, or the least there is."""
+    """Return rules by which tiles are less than twice as large as the product.
+
+    That holds in both directions; the smallest tile there is may be larger.
+    """
     thin = sizes.thin
     wide, deep = (1, thin.large_vector) if thin.large_runs_deep else (thin.large_vector, 1)
     widest, deepest = 2 * max(thin.many, 16 * wide), 2 * max(thin.terms, 128 * deep)
@@ -215,7 +218,7 @@ def _extent_rules(sizes: ThinSizes) -> list[Rule]:
 
 
 def _work_rules(sizes: ThinSizes, target: CudaTarget) -> list[Rule]:
-    """Enough on its way from memory, and not more blocks than help."""
+    """Return rules by which enough is in flight from memory, and no more blocks than help."""
     thin = sizes.thin
     share = thin.large.bytes // target.multiprocessors
     share = min(share, sizes.product.matrix_bytes(thin.large))
@@ -261,8 +264,10 @@ def _work_rules(sizes: ThinSizes, target: CudaTarget) -> list[Rule]:
 
 
 def _part_rules(sizes: ThinSizes) -> list[Rule]:
-    """No part of the depth without work, and no step that never comes; with one warp along the
-    depth there are the most steps."""
+    """Return rules by which no part of the depth is idle, and no stage without a step.
+
+    With one warp along the depth there are the most steps.
+    """
     rules = [
         Rule(
             "idle_parts",

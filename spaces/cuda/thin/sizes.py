@@ -1,4 +1,4 @@
-"""Extents and resources of thin schedules, for one of them or for whole populations."""
+"""Extents and resources of thin schedules, for a single one or for a whole population."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BANKS = 128
 
 @dataclass(frozen=True)
 class ThinSizes(BlockSizes):
-    """Sizes of thin schedules."""
+    """Sizes of thin schedules, from their decisions."""
 
     product: Product
 
@@ -43,32 +43,35 @@ class ThinSizes(BlockSizes):
         return dtype(sum_dtype(self.product.workload)).bytes
 
     def threads(self, c: Any) -> Any:
-        """Threads of a block."""
+        """Return the threads of a block."""
         return c["warp_columns"] * c["warp_depth"] * WARP
 
     def columns(self, c: Any) -> Any:
-        """Columns of a block."""
+        """Return the columns of a block."""
         return c["warp_columns"] * c["lane_columns"] * c["thread_columns"]
 
     def depth(self, c: Any) -> Any:
-        """Terms of a step."""
+        """Return the terms of a step."""
         return c["warp_depth"] * (WARP // c["lane_columns"]) * c["thread_depth"]
 
     def steps(self, c: Any) -> Any:
-        """Steps of all the depth."""
+        """Return the steps of the whole depth."""
         return ceil_div(self.thin.terms, self.depth(c))
 
     def tiles(self, c: Any) -> Any:
-        """Tiles of columns, of all products of a batch."""
+        """Return the tiles of columns of all products of a batch."""
         return ceil_div(self.thin.many, self.columns(c)) * self.product.batches
 
     def block(self, c: Any) -> tuple[Any, Any]:
-        """Rows and columns of the output in a block's tile."""
+        """Return rows and columns of the output in a block's tile."""
         few, columns = self.thin.few, self.columns(c)
         return (few, columns) if self.thin.rows_are_few else (columns, few)
 
     def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block: its share of the small operand, or its warps' sums."""
+        """Return the bytes of shared memory of a block.
+
+        It holds the block's share of the small operand and slabs, then its warps' sums.
+        """
         terms = ceil_div(self.steps(c), c["splits"]) * self.depth(c)
         small = self.thin.few * self.small_pitch(terms) * (c["small_operand"] == "shared")
         slabs = self.columns(c) * c["warp_depth"] * self.slab_pitch(c["thread_depth"])
@@ -76,28 +79,33 @@ class ThinSizes(BlockSizes):
         return np.maximum(small + slabs * (c["load_order"] == "rows"), sums)
 
     def small_pitch(self, terms: Any) -> Any:
-        """Bytes from one row of ``terms`` elements of the small operand to the next: rows that
-        lanes of ``mma.sync`` read at once fall into different banks."""
+        """Return the bytes from one row of ``terms`` elements of the small operand to the next.
+
+        Rows that lanes of ``mma.sync`` read at once fall into different banks.
+        """
         bytes = round_up(terms * self.thin.small.element.bytes, BANKS)
         return bytes + (self.thin.few > 1) * BANKS // 2
 
     def slab_pitch(self, terms: Any) -> Any:
-        """Bytes between columns in a slab, of which a thread has ``terms`` terms."""
+        """Return the bytes between columns in a slab; a thread has ``terms`` terms of each."""
         return 4 * terms * self.thin.large.element.bytes + 64
 
     def flight(self, c: Any) -> Any:
-        """Bytes of the large operand that a thread reads ahead."""
+        """Return the bytes of the large operand that a thread reads ahead."""
         return c["thread_columns"] * c["thread_depth"] * self.bytes * c["in_flight"]
 
     def sums(self, c: Any) -> Any:
-        """Registers of a thread's sums."""
+        """Return the registers of a thread's sums."""
         few, columns = self.thin.few, c["thread_columns"]
         registers = self.sum_bytes // 4
         return by_way(c, lambda w: w.sums(few, columns) * (1 if w.matrices else registers))
 
     def registers(self, c: Any) -> Any:
-        """The least 32-bit registers that a thread can do with: sums, what it has read of both
-        operands, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
+        """Return the fewest 32-bit registers with which a thread does not spill.
+
+        They hold sums, elements of both operands, and addresses. Calibrated on what NVRTC 13.5
+        needs.
+        """
         matrices = by_way(c, lambda way: way.matrices)
         rows = np.where(matrices, ceil_div(self.thin.few, FRAGMENT), self.thin.few)
         from_memory = c["small_operand"] == "memory"
@@ -111,10 +119,10 @@ class ThinSizes(BlockSizes):
 
     @property
     def serves_rows(self) -> bool:
-        """Whether the large operand can be read by rows, for ``mma.sync``."""
+        """True if the large operand can be read by rows, for ``mma.sync``."""
         return self.serves_matrices and self.thin.large_runs_deep and self.thin.large_vector == 8
 
     @property
     def serves_matrices(self) -> bool:
-        """Whether ``mma.sync`` multiplies these elements."""
+        """True if ``mma.sync`` multiplies these elements."""
         return self.thin.large.dtype in MMA_TYPES and self.thin.small.dtype in MMA_TYPES

@@ -2,7 +2,7 @@
 
 In shared memory lies a block's whole share of the depth, copied once. Straight from memory, a
 thread reads its runs beside its vectors of the large operand; other blocks' reads leave them in L2.
-From the cache, it reads a run when it multiplies it: that takes no registers ahead, and mostly L1
+From the cache, it reads a run when it multiplies it: that takes no registers ahead, and L1 mostly
 has it since an earlier block.
 """
 
@@ -19,13 +19,13 @@ from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.thin.multiply import ThinMultiply
 
 SOURCES = ("shared", "memory", "cache")
-"""Where threads read the small operand."""
+"""Places from which threads read the small operand."""
 _UNROLLED = 4  # copies in a loop, which comes late to its multiplications if it is long
 
 
 @dataclass(frozen=True)
 class SmallOperand:
-    """What ``multiply`` needs of the small operand in ``steps`` steps, the share of a block."""
+    """The reads of the small operand for ``multiply`` in ``steps`` steps, the share of a block."""
 
     multiply: ThinMultiply
     steps: int
@@ -33,28 +33,29 @@ class SmallOperand:
 
     @property
     def is_shared(self) -> bool:
-        """Whether it lies in shared memory."""
+        """True if the operand lies in shared memory."""
         return self.multiply.tile.values["small_operand"] == "shared"
 
     @property
     def is_ahead(self) -> bool:
-        """Whether registers hold what belongs to a step from the time when the step is read."""
+        """True if registers hold a step's elements from the time when the step is read."""
         return self.multiply.tile.values["small_operand"] == "memory"
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory that it takes."""
+        """Bytes of shared memory that it takes."""
         tile = self.multiply.tile
         return tile.thin.few * self._pitch if self.is_shared else 0
 
     @property
     def held(self) -> int:
-        """Words in registers: of one run, or of all those of a step."""
+        """Words in registers: of one run, or of all runs of a step."""
         runs = self.multiply.tile.runs if self.is_ahead else 1
         return self.multiply.small_held * runs
 
     def stage(self) -> list[str]:
-        """Copy the block's share to shared memory, zeros behind its end, and wait for it."""
+        """Print how the block's share is copied to shared memory, zeros behind its end, and
+        awaited."""
         if not self.is_shared:
             return []
         thin, vector = self._thin, self._vector
@@ -74,7 +75,7 @@ class SmallOperand:
         return [*copies, *wait, "tw::sync_block();"]
 
     def load(self, to: str) -> list[str]:
-        """Where it is read ahead: read the runs of the step at ``depth0``."""
+        """Print how the runs of the step at ``depth0`` are read, if they are read ahead."""
         if not self.is_ahead:
             return []
         tile, width = self.multiply.tile, self._piece
@@ -88,13 +89,14 @@ class SmallOperand:
         return unrolled(pieces, 0, body, "x", None, self.integer)
 
     def start(self) -> list[str]:
-        """Where it is not read ahead: count the terms, of shared memory or of the operand."""
+        """Print the counter of terms, of shared memory or of the operand, if not read ahead."""
         if self.is_ahead:
             return []
         return ["int term0 = 0;"] if self.is_shared else [f"{self.integer} term0 = depth0;"]
 
     def fetch(self, to: str, run: Index) -> list[str]:
-        """Where it is not read ahead: read the thread's run ``run`` of the step at ``term0``."""
+        """Print how the thread's run ``run`` of the step at ``term0`` is read, if not read
+        ahead."""
         if self.is_ahead:
             return []
         return self._fetch_shared(to, run) if self.is_shared else self._fetch_cached(to, run)
@@ -111,7 +113,7 @@ class SmallOperand:
         return unrolled(pieces, 0, body, "x", None, self.integer)
 
     def _read(self, to: str, number: Index, run: Index, piece: Index, term: Index) -> list[str]:
-        """Read a piece, zeros behind the last term."""
+        """Print how a piece is read, as zeros behind the last term."""
         tile, packed, width = self.multiply.tile, 1 + self.multiply.small_pairs, self._piece
         word = self.multiply.small_word(number, run, piece * width)
         source = self._source(self.multiply.row(number), term)
@@ -153,7 +155,7 @@ class SmallOperand:
 
     @property
     def _flies(self) -> bool:
-        """Whether copies can be asynchronous."""
+        """True if copies can be asynchronous."""
         return self._vector * self._thin.small.element.bytes in (4, 8, 16)
 
     @property

@@ -1,6 +1,7 @@
-"""Contractions with few rows, or few columns, that read their large operand once.
+"""The template of products with few rows, or few columns, that read their large operand once.
 
-See ``spaces.cuda.thin.code`` for the kernel and ``spaces.cuda.thin.rules`` for what is ruled out.
+``spaces.cuda.thin.code`` prints the kernel; ``spaces.cuda.thin.rules`` says which schedules are
+refused.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from tilewright.spaces.workloads.workload import Workload
 class CudaThin(CudaTemplate):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` with 1 to 16 rows or columns.
 
-    Elements are multiplied in the type of the sums, or, of float16 and bfloat16, by ``mma.sync``.
+    Elements are multiplied in the type of the sums or, for float16 and bfloat16, by ``mma.sync``.
     """
 
     name: ClassVar[str] = "thin"
@@ -51,8 +52,10 @@ class CudaThin(CudaTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
-        """Why not: no product of matrices, too many rows, a type or an epilogue beyond this
-        GPU."""
+        """Return why a workload has no such kernel, in words; None if it has one.
+
+        Reasons are no product of matrices, too many rows, a type or an epilogue beyond this GPU.
+        """
         for operand in workload.operands:
             if operand.dtype.startswith("float8") and not cuda.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {cuda.name} does not convert"
@@ -67,7 +70,7 @@ class CudaThin(CudaTemplate):
         return None
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.blocks.traffic``."""
+        """Return the quantities of a population; see ``spaces.cuda.blocks.traffic``."""
         wide = widened(columns)
         shape = wide["splits"].shape
         walk = {
@@ -80,7 +83,7 @@ class CudaThin(CudaTemplate):
         return {**found, "instructions": found["instructions"] + LINE_SLOTS * written}
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         code = ThinCode(self.sizes, schedule.values, self.entry(schedule))
         return code.kernel(prelude(self.product))
 

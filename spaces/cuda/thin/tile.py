@@ -1,4 +1,4 @@
-"""Which thread of a thin kernel reads which elements in one step of the depth.
+"""The assignment of elements to the threads of a thin kernel, in one step of the depth.
 
 Along columns as along the depth, warps come first, then a thread's own turns, then lanes. A thread
 reads whole vectors of the large operand, as its memory runs; of the small operand it reads the same
@@ -18,7 +18,7 @@ from tilewright.spaces.cuda.thin.sizes import ThinSizes
 from tilewright.spaces.schedule import Value
 
 READS = ("lanes", "rows")
-"""Which vectors a lane reads: those that it multiplies, or such that rows lie side by side."""
+"""A lane reads the vectors that it multiplies, or such that rows lie side by side."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ThinTile(Plan):
 
     @property
     def vectors(self) -> tuple[int, int]:
-        """A thread's vectors along columns and depth."""
+        """Vectors of a thread along columns and depth."""
         return self.own[0] // self.vector[0], self.own[1] // self.vector[1]
 
     @property
@@ -90,23 +90,25 @@ class ThinTile(Plan):
         return lane // self.lanes[1], lane % self.lanes[1]
 
     def column(self, vector: Index, lane: Index | None = None) -> Index:
-        """First column, within the block, of vector number ``vector`` of a thread, or of the
-        lane of its warp whose number along columns is ``lane``."""
+        """Return the first column, within the block, of vector number ``vector`` of a thread.
+
+        If ``lane`` is given, the thread is that of its warp with this number along columns.
+        """
         warp = self._thread // (WARP * self.warps[1])
         lane = self.lane[0] if lane is None else lane
         return ((warp * self.vectors[0] + vector) * self.lanes[0] + lane) * self.vector[0]
 
     def start(self, run: Index) -> Index:
-        """First term, within the step, of a thread's run number ``run``."""
+        """Return the first term, within the step, of a thread's run number ``run``."""
         return ((self.part * self.runs + run) * self.lanes[1] + self.lane[1]) * self.run
 
     def term(self, vector: Index) -> Index:
-        """First term, within the step, of a thread's vector number ``vector``."""
+        """Return the first term, within the step, of a thread's vector number ``vector``."""
         terms = vector * self.vector[1]
         return self.start(terms // self.run) + terms % self.run
 
     def register(self, column: Index, term: Index) -> Index:
-        """Where a thread holds an element of its own: vector after vector."""
+        """Return the place of a thread's element among its registers: vector after vector."""
         wide = self.vector[0]
         return (column // wide * self.own[1] + term) * wide + column % wide
 
@@ -114,14 +116,15 @@ class ThinTile(Plan):
 
     @property
     def by_rows(self) -> bool:
-        """Whether lanes read whole rows side by side, and find their own vectors in a slab of
-        shared memory that belongs to their warp."""
+        """True if lanes read whole rows side by side.
+
+        They find their own vectors in a slab of shared memory that belongs to their warp.
+        """
         return self.values["load_order"] == "rows"
 
     @property
     def slab_pitch(self) -> int:
-        """Bytes between columns in a slab: those that lanes read at once miss each other's
-        banks."""
+        """Bytes between columns in a slab, such that lanes have no bank conflicts."""
         return int(self.sizes.slab_pitch(self.own[1]))
 
     @property
@@ -140,15 +143,14 @@ class ThinTile(Plan):
         return WARP // (self.vectors[1] * self.lanes[1])
 
     def row_read(self, number: Index) -> tuple[Index, Index]:
-        """Column and first term, within the warp's tile, of what a lane reads as its vector
-        ``number``."""
+        """Return column and first term, within the warp's tile, of a lane's read ``number``."""
         across = WARP // self.columns_at_once
         lane = self._thread % WARP
         column = number * self.columns_at_once + lane // across
         return column, lane % across * self.vector[1]
 
     def corner(self) -> tuple[Index, Index]:
-        """Column within the block, and term within the step, where a warp's tile starts."""
+        """Return the column within the block, and the term within the step, of a warp's tile."""
         warp = self._thread // (WARP * self.warps[1])
         return warp * (self.own[0] * self.lanes[0]), self.part * (self.own[1] * self.lanes[1])
 

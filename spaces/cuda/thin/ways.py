@@ -1,5 +1,7 @@
-"""The ways of a thin kernel to multiply, by the decision ``multiply``, in numbers; their code is in
-``spaces.cuda.thin.multiply`` and ``matrices``."""
+"""The ways of a thin kernel to multiply, by the decision ``multiply``, in numbers.
+
+Their code is in ``spaces.cuda.thin.multiply`` and ``matrices``.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,12 @@ from tilewright.spaces.cuda.thin.product import FRAGMENT
 
 @dataclass(frozen=True)
 class Way:
-    """``sums`` are the sums of a thread, of so ``few`` rows and its columns; ``multiplies`` its
-    instructions, of so few rows and its elements of the large operand. One by ``matrices`` is
-    ``mma.sync``, which takes so many of a thread's ``columns`` at once."""
+    """A way to multiply.
+
+    ``sums`` returns the sums of a thread for ``few`` rows and its columns; ``multiplies`` its
+    instructions for as many rows and its elements of the large operand. If it uses ``matrices``,
+    that is ``mma.sync``, which takes this many of a thread's ``columns`` at once.
+    """
 
     matrices: bool
     columns: int
@@ -38,6 +43,6 @@ WAYS = {
 
 
 def by_way(c: Any, number: Callable[[Way], Any]) -> Any:
-    """A number of each schedule's way."""
+    """Return a number of each schedule's way."""
     numbers = [number(way) for way in WAYS.values()]
     return np.select([c["multiply"] == name for name in WAYS], numbers)

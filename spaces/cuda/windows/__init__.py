@@ -1,1 +1,1 @@
-"""Sums over windows that overlap, read in place from a window of the image in shared memory."""
+"""The template of convolutions with few channels, read in place from windows in shared memory."""

@@ -1,10 +1,9 @@
 """The CUDA C++ of sums over windows that overlap, by ``mma.sync``.
 
-A block keeps its columns of the right factor in shared memory, and a table of where each term is,
-counted from its row. For each of its tiles it copies the window of the image that the rows read,
-while the tile before is multiplied, and its warps take their fragments out of that, element by
-element where pairs of terms are no neighbours: nothing is gathered twice, however often windows
-overlap.
+A block keeps its columns of the right factor in shared memory, and a table of the offset of each
+term from its row. For each of its tiles it copies the window of the image that the rows read, while
+the tile before is multiplied, and its warps take their fragments out of that, element by element
+where pairs of terms are no neighbours: nothing is gathered twice, however often windows overlap.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from tilewright.spaces.cuda.windows.sizes import OFFSET_BYTES
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
 
 STEPS = 2
-"""Fragments of depth whose loads the compiler may put before the products of the first."""
+"""Fragments of depth whose loads the compiler may hoist above the products of the first."""
 
 
 @dataclass(frozen=True)
 class WindowCode:
-    """The kernel called ``entry`` of a plan."""
+    """The kernel named ``entry`` that follows ``plan``."""
 
     plan: WindowPlan
     entry: str
@@ -41,18 +40,18 @@ class WindowCode:
 
     @property
     def memory(self) -> WindowMemory:
-        """What fills shared memory."""
+        """The code that fills shared memory."""
         return WindowMemory(self.plan)
 
     @cached_property
     def right(self) -> Fragments:
-        """Fragments of the right factor."""
+        """The fragments of the right factor."""
         count, element = self.plan.fragments[1], self.plan.sizes.element
         return Fragments("b", 1, self.plan.warps, count, self.plan.right_layout, True, element)
 
     @cached_property
     def accumulated(self) -> Accumulators:
-        """The sums of the block, and their way out."""
+        """The sums of the block, and their store."""
         through_shared = self.plan.values["store_path"] == "shared"
         return Accumulators(
             self.plan.product, self.plan.warps, self.plan.fragments, "float", through_shared
@@ -61,7 +60,7 @@ class WindowCode:
     # -- text ----------------------------------------------------------------------------------
 
     def kernel(self, prelude: str) -> Kernel:
-        """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
+        """Return the kernel with its launch; ``prelude`` defines what the epilogue calls."""
         plan, workload = self.plan, self.plan.product.workload
         shared = int(plan.sizes.shared_bytes(plan.values))
         grid = (plan.blocks, plan.tiles[1], 1)
@@ -71,7 +70,7 @@ class WindowCode:
 
     @property
     def source(self) -> str:
-        """The entry."""
+        """The CUDA C++ of the entry."""
         bounds = f"{self.plan.threads}, {self.plan.number('blocks_per_sm')}"
         windows = self.plan.buffers * self.plan.window_bytes
         table = windows + int(self.plan.sizes.right_bytes(self.plan.values))
@@ -91,8 +90,10 @@ class WindowCode:
     # -- a tile --------------------------------------------------------------------------------
 
     def _tile(self, indices: tuple[Index, ...]) -> list[str]:
-        """All that is done with a tile, whose window is on its way. Where there are two, the next
-        one's is fetched meanwhile; else afterwards."""
+        """Print all work on a tile, whose window is already being copied.
+
+        With two buffers, the next tile's window is fetched meanwhile; else afterwards.
+        """
         (tile,) = indices
         shared, ahead, behind = "windows", list[str](), list[str]()
         if self.plan.number("coarsening") > 1:
@@ -116,7 +117,7 @@ class WindowCode:
         ]
 
     def _fetch_next(self, to: str) -> list[str]:
-        """Fetch the window of the block's next tile, if there is one."""
+        """Print how the window of the block's next tile is fetched, if there is one."""
         row = f"row0 + {self.plan.blocks * self.plan.block[0]}"
         return [
             f"if ({row} < {self.plan.product.rows}) {{",
@@ -125,8 +126,10 @@ class WindowCode:
         ]
 
     def _places_of_rows(self) -> list[str]:
-        """``places[j]``: where the window has what row ``j`` of a thread reads; rows beyond the
-        last read what that one does."""
+        """Print ``places[j]``: where in the window row ``j`` of a thread begins to read.
+
+        Rows beyond the last read what the last one does.
+        """
         rows, _ = self.plan.warps
         turns, last = 2 * self.plan.fragments[0], self.plan.product.rows - 1
         lanes = spatial(1, FRAGMENT // 2, 4)
@@ -148,7 +151,7 @@ class WindowCode:
         return [*lines, *unrolled(mapping, THREAD, body, "p")]
 
     def _multiply(self) -> list[str]:
-        """All products of the tile; in the last fragment, places without a term are zero."""
+        """Print all products of the tile; in the last fragment, places without a term are zero."""
         steps, paired = self.plan.sizes.depth // FRAGMENT, self.plan.image.runs.paired
         whole = steps if paired else self.plan.product.terms // FRAGMENT
 
@@ -185,7 +188,8 @@ class WindowCode:
         ]
 
     def _register(self, i: Index, number: Index, last: bool) -> list[str]:
-        """Two neighbouring terms of a row: register ``number`` of fragment ``i``."""
+        """Print the load of two neighbouring terms of a row: register ``number`` of fragment
+        ``i``."""
         place, term = f"places[{(i * 2 + number % 2).text}]", number // 2 * 2
         first, second = (f"terms[{(term + e).text}]" for e in (0, 1))
         register = f"a[{i.text}][{number.text}]"
@@ -196,7 +200,7 @@ class WindowCode:
         return [f"{register} = {low} | {high} << 16;"]
 
     def _known(self, value: str, term: Index, element: int, last: bool) -> str:
-        """A value in the place of a term, or zero where that is beyond the last one."""
+        """Return C text of a term's value, zero where its place is beyond the last term."""
         if not last:
             return value
         rest = self.plan.product.terms % FRAGMENT

@@ -1,9 +1,9 @@
 """An image with its borders, of which blocks hold windows in shared memory.
 
-Everything from the innermost dimension with a border on is one line. Lines begin at whole vectors,
-and so do their elements: borders are as wide as that takes. So a window of the image with its
-borders, which exists nowhere as a whole, is copied in whole vectors, each of which is read, or else
-is zero. Where an element is, is an offset of its row plus one of the depth, without bounds.
+All elements from the innermost dimension with a border on are one line. Lines begin at whole
+vectors, and so do their elements: borders are as wide as that takes. So a window of the image with
+its borders, which exists nowhere as a whole, is copied in whole vectors, each of which is read, or
+else is zero. The offset of an element is that of its row plus that of its term, without bounds.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ VECTOR_BYTES = 16
 PAIR = 2
 """Elements in a register of a fragment."""
 MOST_WASTE = 1.25
-"""Places of terms in pairs for each term at most; else terms are taken one by one."""
+"""The most places for each term if terms are taken in pairs; else they are taken one by one."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Places of terms: ``count`` runs of ``length`` neighbours in the image, each with ``before``
-    places that have no term before it, ``width`` in all. If they are ``paired``, two places from an
-    even one on are always neighbours, at an even place of the image, too."""
+    """Places of terms: ``count`` runs of ``length`` neighbours in the image.
+
+    Each run has ``width`` places, of which ``before`` come before its first term and have none. If
+    runs are ``paired``, two places from an even one on are always neighbours, at an even place of
+    the image, too.
+    """
 
     count: int
     length: int
@@ -46,7 +49,7 @@ class Runs:
         return self.count * self.width
 
     def term(self, place: Index) -> Index:
-        """The term at a place, if it :attr:`has` one there."""
+        """Return the term at a place, if it :attr:`has` one there."""
         if not self.before and self.width == self.length:
             return place
         run, along = place // self.width, place % self.width
@@ -54,7 +57,7 @@ class Runs:
         return index(text, self.count * self.length)
 
     def has(self, place: Index) -> list[str]:
-        """Tests whether there is a term at a place that may be beyond all."""
+        """Return C tests that there is a term at a place, which may be beyond all."""
         along, end = place % self.width, self.before + self.length
         tests = [f"{place} < {self.terms}"]
         tests += [f"{along} >= {self.before}"] if self.before else []
@@ -63,8 +66,10 @@ class Runs:
 
 @dataclass(frozen=True)
 class Dimension:
-    """``before`` elements of border, ``extent`` of the operand, ``after`` of border; the element
-    that is read is at ``index`` of the operand."""
+    """One dimension: ``before`` elements of border, ``extent`` of the operand, ``after`` of border.
+
+    The element that is read is at ``index`` of the operand.
+    """
 
     index: Index
     before: int
@@ -73,19 +78,19 @@ class Dimension:
 
     @property
     def whole(self) -> int:
-        """With both borders."""
+        """Elements with both borders."""
         return self.before + self.extent + self.after
 
 
 @dataclass(frozen=True)
 class Image:
-    """The left factor of ``product`` with all places that are read."""
+    """The left factor of ``product``, extended by borders to all places that are read."""
 
     product: ImplicitProduct
 
     @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
-        """From the slowest to the fastest."""
+        """The dimensions, from the slowest to the fastest."""
         factor, found = self.product.view.left, []
         for rank in self.product.left.order:
             place, extent = factor.indices[rank], self.product.left.shape[rank]
@@ -98,7 +103,7 @@ class Image:
 
     @cached_property
     def _line(self) -> int:
-        """The dimension that lines run along, with all faster ones."""
+        """The number of the dimension that lines run along, together with all faster ones."""
         return max((n for n, d in enumerate(self.dimensions) if d.whole > d.extent), default=0)
 
     @property
@@ -117,12 +122,12 @@ class Image:
 
     @property
     def unit(self) -> int:
-        """Elements that lines, what the operand has of them, and windows begin at multiples of."""
+        """Elements of whose multiples lines, the operand's parts of them, and windows begin."""
         return max(self.vector, PAIR)
 
     @property
     def _before(self) -> int:
-        """Elements of a line before those."""
+        """Elements of a line before those of the operand."""
         return int(round_up(self.dimensions[self._line].before * self._inner, self.unit))
 
     @property
@@ -135,7 +140,7 @@ class Image:
 
     @cached_property
     def offset(self) -> Index:
-        """Where the image with its borders has what is read."""
+        """The place of an element that is read, in the image with its borders."""
         slow, line = self.dimensions[: self._line], self.dimensions[self._line]
         steps = [(line.index, self._inner)]
         steps += [(d.index + d.before, s) for d, s in zip(slow, self._strides(True), strict=True)]
@@ -145,28 +150,29 @@ class Image:
         return total(steps, self._before)
 
     def _strides(self, bordered: bool) -> list[int]:
-        """From line to line, of the slower dimensions, in elements; with borders or without."""
+        """Return the elements from line to line along the slower dimensions, with borders or
+        without."""
         slow = self.dimensions[: self._line]
         lines = row_major(*(d.whole if bordered else d.extent for d in slow)) if slow else None
         length = self.length if bordered else self._held
         return [stride * length for stride in lines.strides] if lines else []
 
     def of_row(self, number: Index) -> Index:
-        """What a row adds to the offset, its constant included."""
+        """Return the part of the offset that belongs to a row, with its constant."""
         return at(self.offset, digits(self.product.view.rows, number)) + self.offset.constant
 
     def of_term(self, number: Index) -> Index:
-        """What a term adds."""
+        """Return the part of the offset that belongs to a term."""
         return at(self.offset, digits(self.product.view.depth, number))
 
     @cached_property
     def terms(self) -> np.ndarray:
-        """What each term adds."""
+        """The part of the offset of each term."""
         return self._points(self.product.view.depth, np.arange(self.product.terms))
 
     @cached_property
     def runs(self) -> Runs:
-        """How lanes take the terms."""
+        """The places that terms have in fragments."""
         terms, rows = self.terms, self._coefficients(self.product.view.rows)
         starts = np.flatnonzero(np.diff(terms, prepend=terms[0] - 2) != 1)
         lengths = {int(length) for length in np.diff([*starts, len(terms)])}
@@ -181,7 +187,7 @@ class Image:
 
     @property
     def ascends(self) -> bool:
-        """Whether later rows lie further on, and terms behind their row."""
+        """True if later rows lie further on, and terms behind their row."""
         view = self.product.view
         depth, rows = self._coefficients(view.depth), self._coefficients(view.rows)
         reach = 0
@@ -195,7 +201,7 @@ class Image:
         return [self.offset.coefficient(part.name) for part in parts]
 
     def _points(self, parts: tuple[Part, ...], numbers: np.ndarray) -> np.ndarray:
-        """What points of some parts add to the offset, by their numbers."""
+        """Return the parts of the offset of points of some axes, by their numbers."""
         found = np.zeros_like(numbers)
         for part, step in zip(reversed(parts), reversed(self._coefficients(parts)), strict=True):
             found, numbers = found + numbers % part.extent * step, numbers // part.extent
@@ -204,8 +210,10 @@ class Image:
     # -- windows -------------------------------------------------------------------------------
 
     def window(self, rows: int) -> int:
-        """Vectors of the largest window that so many neighbouring rows read, the first of them a
-        multiple of that."""
+        """Return the vectors of the largest window that ``rows`` neighbouring rows read.
+
+        The first of these is a multiple of ``rows``.
+        """
         first = np.arange(0, self.product.rows, rows)
         last = np.minimum(first + rows, self.product.rows) - 1
         begin, end = (
@@ -217,8 +225,11 @@ class Image:
         return int((end // self.vector - begin).max()) + 1
 
     def source(self, vector: Index) -> tuple[Index, int, list[str]]:
-        """Where the operand has a vector of the image with its borders: an index less a number of
-        elements, in C; and the tests that say that it has it."""
+        """Return where the operand has a vector of the image with its borders.
+
+        The place is an index less a number of elements, in C; the tests say that the operand has
+        the vector.
+        """
         length, before = self.length // self.vector, self._before // self.vector
         line, along = self.dimensions[: self._line], vector
         rest = Index()

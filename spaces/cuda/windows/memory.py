@@ -1,4 +1,4 @@
-"""How threads of a block bring to shared memory what its warps multiply."""
+"""The copies of a block to shared memory: windows, the right factor, the table of terms."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ LANES = 16
 """Threads side by side along the terms of a column."""
 
 Source = Callable[[Index], tuple[str, list[str]]]
-"""Where an element is, and the tests that say that it is there, by its number."""
+"""A function from an element's number to its address and the tests that it exists."""
 Place = Callable[[Index], str]
-"""Where it goes in shared memory."""
+"""A function from an element's number to its address in shared memory."""
 
 
 @dataclass(frozen=True)
 class WindowMemory:
-    """The right factor at the address ``factor``, the table of terms at ``table``, and windows."""
+    """The copies to the right factor at the address ``factor``, the table at ``table``, and
+    windows."""
 
     plan: WindowPlan
 
     def fill_table(self) -> list[str]:
-        """For each pair of places, bytes from the place of a row to its terms: to both, or to the
-        first one of neighbours, and which bits of these are terms."""
+        """Print how the table of pairs of places is filled with offsets from a row's place.
+
+        An entry has the bytes to both terms or, for neighbours, to the first one, and a mask of the
+        bits that are terms.
+        """
         runs, element = self.plan.image.runs, self.plan.sizes.element
 
         def offset(place: Index) -> str:
@@ -60,8 +64,11 @@ class WindowMemory:
         return self._each(self.plan.sizes.depth // PAIR, "k", body)
 
     def fill_right(self) -> list[str]:
-        """The columns of the right factor, zero beyond the last term and column. A thread has the
-        same places of several columns, so that where its terms are is found once."""
+        """Print how the columns of the right factor are copied, zero beyond the last term and
+        column.
+
+        A thread has the same places of several columns, so that it finds their terms once.
+        """
         plan, depth, wide = self.plan, self.plan.sizes.depth, self.plan.block[1]
         rows = plan.threads // LANES
         turns, steps = int(ceil_div(wide, rows)), depth // LANES
@@ -105,7 +112,10 @@ class WindowMemory:
         return f"tw::store_shared(factor + {at.text}, {held});"
 
     def fetch(self, row: str, to: str) -> list[str]:
-        """Start to copy the window of the tile that begins at a row to the address ``to``."""
+        """Print how the copy of the window of the tile that begins at a row is started.
+
+        The window goes to the address ``to``.
+        """
         return [
             "{",
             f"  const int start = {row};",
@@ -116,7 +126,7 @@ class WindowMemory:
         ]
 
     def _fill_window(self, to: str) -> list[str]:
-        """Copy the window from vector ``first`` of the image on."""
+        """Print how the window is copied, from vector ``first`` of the image on."""
         vectors, size = int(self.plan.sizes.vectors(self.plan.values)), self.plan.sizes.vector_bytes
 
         def source(number: Index) -> tuple[str, list[str]]:
@@ -148,7 +158,8 @@ class WindowMemory:
         source: Source,
         place: Place,
     ) -> list[str]:
-        """Elements through registers, some at a time: all loads, then all stores."""
+        """Print copies of elements through registers, some at a time: all loads, then all
+        stores."""
         held = min(HELD, int(ceil_div(count, self.plan.threads)))
         some = repeat(held) * spatial(self.plan.threads)
         rounds = repeat(int(ceil_div(count, held * self.plan.threads)))

@@ -1,4 +1,4 @@
-"""What a schedule of windows in shared memory decides, in numbers for its code."""
+"""The plan of one kernel on windows in shared memory: the numbers of its code."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tilewright.spaces.schedule import Value
 
 @dataclass(frozen=True)
 class WindowPlan(Plan):
-    """The decisions ``values``, and what follows from them by ``sizes``."""
+    """The plan of a kernel under the decisions ``values``."""
 
     sizes: WindowSizes
     values: Mapping[str, Value]
 
     @property
     def product(self) -> ImplicitProduct:
-        """What is computed."""
+        """The product that is computed."""
         assert isinstance(self.sizes.product, ImplicitProduct)
         return self.sizes.product
 
@@ -63,15 +63,15 @@ class WindowPlan(Plan):
 
     @property
     def kind(self) -> str:
-        """C type of both factors' elements."""
+        """The C type of both factors' elements."""
         return C_TYPES[self.product.left.dtype]
 
     @property
     def right_layout(self) -> Layout:
-        """Of the right factor's columns, (column, term)."""
+        """The layout of the right factor's columns, (column, term)."""
         return swizzled_tile(self.block[1], self.sizes.depth, self.sizes.element)
 
     def first(self, row: str) -> str:
-        """The vector of the image that the window of a tile begins with."""
+        """Return the number of the image's vector with which the window of a tile begins."""
         unit, vector = self.image.unit, self.image.vector
         return (self.image.of_row(index(row)) // unit * (unit // vector)).text

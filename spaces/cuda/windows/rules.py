@@ -1,4 +1,4 @@
-"""What rules out a schedule of windows in shared memory, and the sentence that says so."""
+"""Rules of the windows template, and the sentences that say why a schedule is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilewright.spaces.template import Decision, Rule
 def window_rules(
     sizes: WindowSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the template, cheapest first."""
+    """Return all rules of the template, cheapest first."""
     product = sizes.product
     return (
         *thread_rules(sizes, target),
@@ -34,7 +34,7 @@ def window_rules(
 
 
 def _turns_rule(sizes: WindowSizes, target: CudaTarget) -> Rule:
-    """Blocks have several tiles only where all multiprocessors have some."""
+    """Return the rule by which blocks have several tiles only if all multiprocessors have some."""
     return Rule(
         "coarsening",
         (*TILE, "coarsening"),

@@ -1,8 +1,9 @@
-"""Sums over overlapping windows whose neighbours in memory are too few for wide copies.
+"""The template of sums over overlapping windows whose neighbours in memory are too few to copy.
 
-Such is a network's first convolution: three channels. The window of the image that a tile's rows
-read is copied once, line by line, and fragments of ``mma.sync`` are taken out of it. See
-``spaces.cuda.windows.code`` for the kernel and ``spaces.cuda.windows.rules`` for what is ruled out.
+Such is a network's first convolution: three channels do not fill a wide copy. The window of the
+image that a tile's rows read is copied once, line by line, and fragments of ``mma.sync`` are taken
+out of it. ``spaces.cuda.windows.code`` prints the kernel; ``spaces.cuda.windows.rules`` says which
+schedules are refused.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ LEAST_TILE = 16
 
 
 class CudaWindows(CudaTemplate):
-    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores, where rows of
-    the left factor overlap in memory. Sums are float32."""
+    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])``, where the left rows overlap.
+
+    Rows of the left factor overlap in memory. Products are by tensor cores, sums float32.
+    """
 
     name: ClassVar[str] = "windows"
     version: ClassVar[int] = 1
@@ -63,7 +66,11 @@ class CudaWindows(CudaTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
-        """Why not: no tensor cores, no windows that overlap, or wide copies that gather them."""
+        """Return why a workload has no such kernel, in words; None if it has one.
+
+        Reasons are no tensor cores, no windows that overlap, or windows that wide copies can
+        gather.
+        """
         product = tiled_product_of(workload)
         if isinstance(product, str):
             return product
@@ -75,7 +82,10 @@ class CudaWindows(CudaTemplate):
         return _why_no_window(product, cuda)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """What blocks copy to shared memory comes from L2, but for the first time."""
+        """Return the quantities of a population; see ``spaces.quantities``.
+
+        Blocks copy to shared memory from L2; only first reads come from memory.
+        """
         c, sizes, product = widened(columns), self.sizes, self.product
         (rows, wide), (high, broad) = sizes.block(c), sizes.tiles(c)
         tiles, blocks = high * broad, sizes.blocks(c) * broad
@@ -113,7 +123,7 @@ class CudaWindows(CudaTemplate):
         return filled(quantities, columns["coarsening"].shape)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         plan = WindowPlan(self.sizes, schedule.values)
         return WindowCode(plan, self.entry(schedule)).kernel(prelude(self.product))
 
