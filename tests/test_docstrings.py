@@ -11,9 +11,8 @@ from tests.docstrings import Docstring, docstrings, modules
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("costmodel", "examples", "experiments", "measure", "scheduler", "spaces")
 CUDA_TO_DO = """
-abi.py block_sums.py chained_deep chains hopper_pairs hopper_reduced intrinsics loops low_bit mma
-occupancy.py packed reducers.py residency.py scalar_code.py scalar_math.py simt staged target.py
-templates.py tensor_map.py whole_numbers.py wide.py
+abi.py block_sums.py chains intrinsics loops low_bit occupancy.py packed reducers.py residency.py
+scalar_code.py scalar_math.py staged target.py templates.py tensor_map.py whole_numbers.py wide.py
 """
 EXEMPT = (
     "spaces/cpu/abi.py",

@@ -1,1 +1,1 @@
-"""Chains of a GPU over the columns of a deep product, by ``mma.sync``."""
+"""The template of attention-like chains whose scores have many terms, by ``mma.sync``."""

@@ -1,4 +1,4 @@
-"""What is decided and known of a block of a deep chained kernel, beside what any has."""
+"""The plan of one block of a deep chained kernel: what it has beside any chained block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.spaces.cuda.plan import Number, Size
 
 @dataclass(frozen=True)
 class DeepBlock(Block):
-    """Under the decisions ``values``."""
+    """A block of a kernel under the decisions ``values``."""
 
     sizes: DeepSizes
 
@@ -22,10 +22,10 @@ class DeepBlock(Block):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether all terms of the rows stay in shared memory."""
+        """True if all terms of the rows stay in shared memory."""
         return self.values["query_storage"] == SHARED
 
     @property
     def matrices(self) -> int:
-        """Where in that matrices begin: behind the stages."""
+        """Offset of the matrices from a team's ring: they lie behind the stages."""
         return self.number("stages") * self.stage_bytes

@@ -23,17 +23,17 @@ from tilewright.spaces.cuda.chained_deep.operands import NEXT_DEPTH, STEP, DeepO
 
 @dataclass(frozen=True)
 class DeepCode(ChainedCode):
-    """The kernel called ``entry`` of a block."""
+    """The kernel named ``entry`` whose blocks follow ``block``."""
 
     block: DeepBlock
 
     @cached_property
     def operands(self) -> DeepOperands:
-        """What comes to its shared memory."""
+        """The operands in shared memory."""
         return DeepOperands(self.block)
 
     def loop(self) -> list[str]:
-        """All tiles of keys, and all steps of each, some of them behind their copies."""
+        """Print the loop over all tiles of keys and all steps of each, some steps behind copies."""
         keys, stages, size = self.block.keys, self.block.number("stages"), self.block.stage_bytes
         ahead, multiplying = stages - 1, Multiplying(self.block, self.operands)
         sees = f"tile < own_last && tile + {keys} > own_first"
@@ -69,7 +69,7 @@ class DeepCode(ChainedCode):
         ]
 
     def _copies(self, stage: str) -> list[str]:
-        """Start the copies of the next step, if there is one, and turn to the one after it."""
+        """Print how copies of the next step start, if there is one, and counters go on."""
         return [
             "if (next_tile < last_key) {",
             f"  const u32 to = {self.ring} + {stage};",
@@ -83,7 +83,8 @@ class DeepCode(ChainedCode):
         ]
 
     def _matrices(self) -> list[str]:
-        """With the first step, since nobody reads the last tile's any more."""
+        """Print how copies of matrices start with the first step: no thread reads the last tile's
+        then."""
         copies = self.operands.load_matrices("tile", self.ring)
         return [f"if ({STEP} == 0) {{", *indented(copies), "}"] if copies else []
 

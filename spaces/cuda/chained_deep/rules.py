@@ -1,4 +1,4 @@
-"""What rules out a schedule of a deep chained kernel, beside what does so for any chained one."""
+"""Rules of the deep chained template, beside those of any chained one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tilewright.spaces.template import Decision, Rule
 def deep_rules(
     sizes: DeepSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     rules = chained_rules(sizes, target, decisions)
     return (*rules, *[_matrices_in_time(sizes)] * bool(sizes.width))
 
 
 def _matrices_in_time(sizes: DeepSizes) -> Rule:
-    """What comes with a tile's first step is there before its last one."""
+    """Return the rule by which matrices, copied with the first step, arrive before the last one."""
     return Rule(
         "matrices_in_time",
         ("depth_step", "stages"),

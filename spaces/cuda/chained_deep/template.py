@@ -1,9 +1,9 @@
-"""The CUDA template for chains over the columns of a deep product, by ``mma.sync``: a linear layer
-with its cross-entropy, routing by wide rows, and what is like them.
+"""The template of chains over the columns of a deep product, by ``mma.sync``.
 
-Decisions are those of :mod:`spaces.cuda.chained.template`, and ``depth_step``, the terms of a score
-that come to a stage at a time. ``query_storage`` says how rows come: again with each tile of keys,
-step by step in its ``stages``, or once, with all their terms in ``shared`` memory.
+A linear layer with its cross-entropy and routing by wide rows are such chains. Decisions are those
+of :mod:`spaces.cuda.chained.template`, and ``depth_step``, the terms of a score that come to a
+stage at a time. ``query_storage`` says how rows come: again with each tile of keys, step by step in
+its ``stages``, or once, with all their terms in ``shared`` memory.
 """
 
 from __future__ import annotations
@@ -22,19 +22,25 @@ from tilewright.spaces.template import Decision, Rule
 
 DEPTH_STEPS = (32, 64, 128, 256)
 _WHOLE_ROWS = 3 * TENSOR_CORES * FRAGMENT
-"""A slice of rows for each tensor core, and two stages of as many keys."""
+"""Rows and keys of the smallest whole tile: a slice for each tensor core, two stages of keys.
+
+The stages have as many keys each as the slices have rows.
+"""
 
 
 class ChainedDeep(CudaChained):
-    """One pass over the keys for every block of rows, one over the depth for every tile of keys."""
+    """The template of one pass over the keys for every block of rows, in steps of the depth."""
 
     name: ClassVar[str] = "chained_deep"
     version: ClassVar[int] = 5
     sizes: DeepSizes
 
     def why_unfit(self) -> str | None:
-        """Why not: a depth that a block has room for as a whole, or rows so long that no tile of
-        them fits."""
+        """Return why the workload's sizes do not suit the template, in words; None if they do.
+
+        Either a block has room for the depth as a whole, or rows are so long that no tile of them
+        fits.
+        """
         return self._why_whole() or super().why_unfit()
 
     def _code(self, schedule: Schedule) -> DeepCode:

@@ -1,1 +1,1 @@
-"""Two products that share a factor, and a map of both, in one kernel on Hopper."""
+"""The template of two products that share a factor, and a map of both (SwiGLU), on Hopper."""

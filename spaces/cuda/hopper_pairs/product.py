@@ -16,23 +16,25 @@ from tilewright.spaces.workloads.workload import Workload
 
 T = TypeVar("T")
 OTHER = "other"
-"""What kernels call the twin's sum, as one that lies beside an element."""
+"""The name under which kernels read the other product's sum, as an operand of the epilogue."""
 
 
 @dataclass(frozen=True)
 class PairedProduct(ImplicitProduct):
-    """What is written of both products of a ``pair``: the view is of one, the other's sum is beside
-    it."""
+    """The output of both products of a ``pair``.
+
+    The view is that of one product; the other's sum is an operand of the epilogue.
+    """
 
     pair: Pair
 
     @property
     def twin(self) -> Operand:
-        """The other factor along columns."""
+        """The other product's factor along columns."""
         return self.workload.program.operand[self.pair.twin.operand.name]
 
     def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
-        """What an element of the output is, made of both sums and of what is beside them."""
+        """Return an element of the output, made of both sums and the operands beside them."""
         known: dict[Expression, T] = {self.view.sum: total, self.pair.other: beside[OTHER]}
         known |= {read: beside[f"{i}"] for i, read in enumerate(self.view.places)}
         return self.view.value.fold(meaning, known.get)
@@ -40,7 +42,7 @@ class PairedProduct(ImplicitProduct):
 
 @dataclass(frozen=True)
 class MultipliedPair(PairedProduct):
-    """What is multiplied: tiles have half their columns of each product."""
+    """The product that is multiplied: half the columns of a tile are of each product."""
 
     @property
     def columns(self) -> int:
@@ -49,12 +51,13 @@ class MultipliedPair(PairedProduct):
 
     @property
     def finishing(self) -> PairedProduct:
-        """What is written of it."""
+        """The product that is written."""
         return PairedProduct(self.workload, self.view, self.pair)
 
 
 def multiplied_pair_of(workload: Workload) -> MultipliedPair | str:
-    """The pair of products that ``workload`` is, or why tiles cannot compute it, in words."""
+    """Return the pair of products that ``workload`` is; or why tiles cannot compute it, in
+    words."""
     if not isinstance(workload, Computation):
         return "it is one product of matrices"
     pair = pair_in(workload.program)
@@ -65,10 +68,10 @@ def multiplied_pair_of(workload: Workload) -> MultipliedPair | str:
 
 
 def twin_of(product: Tiled) -> Operand | None:
-    """The other factor along columns, if there are two."""
+    """Return the other factor along columns, if there are two; else None."""
     return product.twin if isinstance(product, PairedProduct) else None
 
 
 def finishing(product: Tiled) -> Tiled:
-    """What is written of ``product``."""
+    """Return the product that is written of ``product``."""
     return product.finishing if isinstance(product, MultipliedPair) else product

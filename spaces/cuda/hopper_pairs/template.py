@@ -1,4 +1,4 @@
-"""Two products that share a factor, and a map of both, on Hopper's warpgroup matrix instructions.
+"""The template of two products that share a factor, and a map of both, on Hopper.
 
 Half of a tile's columns are those of one product, half the same ones of the other: a thread has
 both sums of an element in its registers, for columns are 8 apart in them
@@ -24,8 +24,11 @@ ALLOWED: dict[str, Any] = {
     "block_n": lambda value: value % 32 == 0,
     "merge": lambda value: value == WAYS[0],
 }
-"""Values of decisions: columns lie along n, halves of them are what stmatrix covers, and a thread
-that finishes an element has both sums."""
+"""Tests of the values of Hopper's decisions.
+
+Columns lie along n, halves of them are whole stores by stmatrix, and a thread that finishes an
+element has both sums.
+"""
 
 
 class HopperPairs(Hopper):
@@ -36,12 +39,12 @@ class HopperPairs(Hopper):
 
     @classmethod
     def multiplied(cls, workload: Workload) -> Tiled | str:
-        """Both products in one."""
+        """Return both products as one; or why there are none, in words."""
         return multiplied_pair_of(workload)
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
-        """Why not: no two products that share a factor, or what Hopper's kernels cannot load."""
+        """Return why a workload has no such pair, or operands that TMA cannot load; else None."""
         reason = super().refuses_on(workload, cuda)
         if reason:
             return reason
@@ -52,7 +55,7 @@ class HopperPairs(Hopper):
         return None
 
     def choices(self) -> Sequence[Decision]:
-        """Those of one product that leave both sums of an element in one thread."""
+        """Return the decisions of one product that leave both sums of an element in one thread."""
         return [_allowed(decision) for decision in super().choices()]
 
 

@@ -1,4 +1,4 @@
-"""Tiles that have columns of two factors, as TMA brings them."""
+"""Tiles that have columns of two factors, as TMA loads them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tilewright.spaces.language.program import Operand
 
 @dataclass(frozen=True)
 class PairTile(OperandTile):
-    """Tiles of two factors that lie alike: one ``half`` of the columns of each."""
+    """Tiles of two factors with equal layouts: one ``half`` of the columns of each."""
 
     half: MatrixTile
     twin: Operand
 
     @property
     def runs_deep(self) -> bool:
-        """Whether the depth has stride 1."""
+        """True if the depth has stride 1."""
         return self.half.runs_deep
 
     @property
@@ -30,19 +30,18 @@ class PairTile(OperandTile):
 
     @property
     def tensor_map(self) -> TensorMapSpec:
-        """What one load moves of the first factor."""
+        """The map of one load of the first factor."""
         return self.half.tensor_map
 
     @property
     def further_maps(self) -> dict[str, TensorMapSpec]:
-        """What one load moves of the other one."""
+        """The map of one load of the other factor, by its name."""
         return {"twin_map": replace(self.tensor_map, operand=self.twin.name)}
 
     def load(
         self, to: str, tensor_map: str, barrier: str, start: str, depth: str, priority: str = ""
     ) -> list[str]:
-        """Lines by which one thread loads both halves; the maps are called ``tensor_map`` and
-        ``twin_map``."""
+        """Print how one thread loads both halves, by the maps ``tensor_map`` and ``twin_map``."""
         behind = f"{to} + {self.half.bytes}"
         return [
             *self.half.load(to, tensor_map, barrier, start, depth, priority),
@@ -51,7 +50,7 @@ class PairTile(OperandTile):
 
 
 def pair_tile(product: PairedProduct, size: int, depth_bytes: int, sharers: int) -> PairTile:
-    """Tiles of the right factors of a pair, see :class:`OperandTile`."""
+    """Return the tiles of the right factors of a pair; see :class:`OperandTile`."""
     half = placed_tile(product, 1, size // 2, depth_bytes, sharers)
     assert isinstance(half, MatrixTile)
     return PairTile(product.right, size, depth_bytes, sharers, half, product.twin)

@@ -1,1 +1,1 @@
-"""Reductions of the rows of a product, tile by tile, in Hopper's kernel of products."""
+"""The template of products on Hopper whose rows are reduced instead of written (cross-entropy)."""

@@ -1,7 +1,7 @@
-"""The CUDA C++ of a chain whose scores Hopper's kernel of products multiplies.
+"""The CUDA C++ of a chain whose scores Hopper's product kernel multiplies.
 
-The kernel is that of ``spaces.cuda.hopper.code``, but for the end of each tile; a second one merges
-what tiles have found (:mod:`spaces.cuda.hopper_reduced.merging`).
+The kernel is that of ``spaces.cuda.hopper.code``, except for the end of each tile; a second one
+merges the states of all tiles (:mod:`spaces.cuda.hopper_reduced.merging`).
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from tilewright.spaces.workloads.workload import Workload
 
 @dataclass(frozen=True)
 class ReducedPlan(HopperPlan):
-    """Of a :class:`~spaces.cuda.hopper_reduced.product.ReducedProduct`."""
+    """The plan of a :class:`~spaces.cuda.hopper_reduced.product.ReducedProduct`."""
 
     @property
     def reduced(self) -> ReducedProduct:
-        """What is computed."""
+        """The product that is computed."""
         assert isinstance(self.product, ReducedProduct)
         return self.product
 
     @property
     def rows(self) -> SliceRows:
-        """Those of a warpgroup, anew for each kernel."""
+        """The rows of a warpgroup, a new object for each kernel."""
         return SliceRows(self.reduced.chained, self.slice_columns, self.number("chunk"))
 
     @cached_property
     def store(self) -> ReducedStore:
-        """What is done with sums."""
+        """The end of a tile: its sums are reduced."""
         whole = super().store
         return ReducedStore(whole.finish, False, whole.blocks, whole.columns, 0, None, self.rows)
 
 
 @dataclass(frozen=True)
 class ReducedCode(HopperCode):
-    """The kernel called ``entry`` that computes ``workload``."""
+    """The kernel named ``entry`` that computes ``workload``."""
 
     plan: ReducedPlan
     workload: Workload
 
     def kernel(self, prelude: str = "") -> Kernel:
-        """The kernel as a whole."""
+        """Return the kernel with its launches."""
         (launch,) = super().kernel(prelude).call.launches
         workload, merging = self.workload, self.plan.rows.merging("slice")
         given = arguments(workload.inputs, workload.outputs)
@@ -69,7 +69,7 @@ class ReducedCode(HopperCode):
 
     @property
     def parameters(self) -> str:
-        """Of the entry, in C."""
+        """The parameters of the entry, in C."""
         maps = [f"const __grid_constant__ TensorMap {name}" for name in self.tensor_maps]
         return ", ".join([*self._arrays, *maps])
 
@@ -86,8 +86,11 @@ class ReducedCode(HopperCode):
         return [Launch((int(blocks), 1, 1), (GROUP, 1, 1), entry=f"{self.entry}_merge")]
 
     def _merger(self) -> str:
-        """The second kernel, of a block for some rows. Where nobody says that one block suffices a
-        multiprocessor, the compiler spills registers to have more of them there."""
+        """Return the second kernel, of a block for some rows; empty if a tile has all columns.
+
+        Launch bounds say that one block per multiprocessor suffices: else the compiler spills
+        registers to fit more.
+        """
         rows = replace(self.plan.rows, count=1)
         if rows.parts == 1:
             return ""

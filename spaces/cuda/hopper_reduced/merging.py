@@ -18,7 +18,7 @@ from tilewright.spaces.cuda.warpgroups import GROUP
 
 @dataclass(frozen=True)
 class RowMerging(StateMerging):
-    """Of parts that warpgroups left of 64 rows each; a lane has one row, ``own``."""
+    """The merge of parts that warpgroups left of 64 rows each; a lane has one row, ``own``."""
 
     @property
     def sharers(self) -> int:
@@ -32,12 +32,15 @@ class RowMerging(StateMerging):
 
     @property
     def _state_words(self) -> int:
-        """Of a thread that left them."""
+        """Words of states of each thread that left them."""
         return ROWS * self.row_words // SHARERS
 
     def parts(self) -> list[str]:
-        """Declare ``parts``, where the states of the own row are in the first part. Threads that
-        left them had two rows each, eight apart."""
+        """Print the declaration of ``parts``, the address of the own row's states in the first
+        part.
+
+        Threads that left them had two rows each, eight apart.
+        """
         size, words = self.own_bytes // 4, self.row_words
         half = BLOCK // 8 // ROWS  # warps of a slice
         row = f"(own / 8 % {ROWS} * {GROUP // SHARERS} + own / 16 % {half} * 8 + own % 8) * {words}"
@@ -47,5 +50,5 @@ class RowMerging(StateMerging):
         ]
 
     def states_at(self, first: int) -> str:
-        """Where some states of the row are."""
+        """Return C text of the address of the row's states from ``first`` on."""
         return f"mine + {first}"

@@ -16,25 +16,29 @@ from tilewright.spaces.workloads.workload import Workload
 
 @dataclass(frozen=True)
 class ReducedProduct(ImplicitProduct):
-    """The product of all scores of a ``workload``; ``chained`` has bare ones, and says what is made
-    of them."""
+    """The product of all scores of a ``workload``.
+
+    ``chained`` is the program with bare scores, and says what is computed from them.
+    """
 
     chained: Chained
 
     @property
     def output(self) -> Output:
-        """The scores, as an array that is never there."""
+        """The scores, as an array that never exists."""
         return self.view.output
 
     @property
     def is_fused(self) -> bool:
-        """The chain takes registers beside the sums."""
+        """True: the chain takes registers beside the sums."""
         return True
 
 
 def reduced_product_of(workload: Workload) -> ReducedProduct | str:
-    """The scores of the chain that ``workload`` is, or why its tiles cannot be reduced one by one,
-    in words."""
+    """Return the scores of the chain that ``workload`` is.
+
+    If its tiles cannot be reduced one by one, return why, in words.
+    """
     if not isinstance(workload, Computation):
         return "it is a product of matrices; needs a chain of reductions over its columns"
     chained = chained_of(workload.program)
@@ -72,7 +76,7 @@ def _wide(parts: tuple[Part, ...]) -> list[tuple[str, int]]:
 
 
 def _scores(chained: Chained) -> Program:
-    """The program of the scores alone."""
+    """Return the program of the scores alone."""
     whole, stage = chained.program, chained.program.stage[chained.score.name]
     reads = {read.name for read in stage.body.reads}
     shape = whole.shape(stage.axes)

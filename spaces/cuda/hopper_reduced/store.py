@@ -1,7 +1,8 @@
 """The end of a Hopper tile whose sums are scores: the chain over its columns, row by row.
 
-What a tile finds of its rows is a part of the columns. Parts lie in the workspace until a second
-kernel merges them by the derived corrections; a tile that has all columns writes the outputs.
+The states of a tile's rows are a part: that of its columns. Parts lie in the workspace until a
+second kernel merges them by the derived corrections; a tile that has all columns writes the
+outputs.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from tilewright.spaces.derivation.chained.view import Chained
 
 @dataclass(frozen=True)
 class SliceRows:
-    """64 rows of a product with ``keys`` of its columns, a ``chunk`` at a time, on the threads of a
-    warpgroup, two rows each. ``score`` is the C text of an array of a thread's scores. Lines read
-    ``own``, the number of a thread's first row; of those that one writes, :meth:`begun` come last.
-    Threads that merge have ``count`` rows, one.
+    """64 rows and ``keys`` columns of a product, a ``chunk`` of columns at a time.
+
+    The threads of a warpgroup have two rows each. ``score`` is the C text of an array of a thread's
+    scores. Lines read ``own``, the number of a thread's first row; :meth:`begun` must be written
+    last, for it declares what other lines have asked for. Threads that merge have ``count`` rows,
+    one.
     """
 
     chained: Chained
@@ -53,13 +56,13 @@ class SliceRows:
 
     @cached_property
     def access(self) -> Access:
-        """What is known of row ``r`` of a thread."""
+        """Names of the axes that are known for row ``r`` of a thread."""
         rows = enumerate(self.chained.rows)
         return Access(self.chained, {part.name: f"p{n}[r]" for n, part in rows})
 
     @cached_property
     def chain(self) -> FragmentChain:
-        """What writes the chain of a thread's rows over a tile."""
+        """The code of the chain of a thread's rows over a tile."""
         chained = self.chained
         return FragmentChain(
             chained, self.chunk // 2, self.count, "h", lambda e: f"{self.score}[chunk + {e}]",
@@ -67,18 +70,18 @@ class SliceRows:
         )  # fmt: skip
 
     def merging(self, slice_number: str) -> PartMerging:
-        """How the parts of a slice are left and merged."""
+        """Return how the parts of a slice are left and merged."""
         crew = Crew(tile=slice_number, thread="thread")
         return PartMerging(self.chain, self.parts, self.slices, GROUP, [], 0, crew)
 
     @cached_property
     def merging_rows(self) -> RowMerging:
-        """How the threads of the second kernel merge them."""
+        """The merge by the threads of the second kernel."""
         crew = Crew(tile=f"own / {BLOCK}")
         return RowMerging(self.chain, self.parts, self.slices, GROUP, [], 0, crew)
 
     def reduced(self) -> list[str]:
-        """What the tile at ``column0`` makes of its rows' states."""
+        """Print how the tile at ``column0`` is reduced to its rows' states."""
         chunk, joined = self._of_chunk(), self._each_row(self.chain.joined_rows())
         return [
             *self.begun(),
@@ -91,8 +94,10 @@ class SliceRows:
         ]
 
     def begun(self) -> list[str]:
-        """What a thread knows of its rows, and states of nothing: all that the lines written before
-        ask for."""
+        """Print the declarations of a thread's rows, with the states of no columns.
+
+        They include all that the lines written before have asked for.
+        """
         chained, integer = self.chained, self.access.integer
         names = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
         body = [
@@ -110,14 +115,14 @@ class SliceRows:
         ]
 
     def outputs(self) -> list[str]:
-        """Store what the rows' states give."""
+        """Print the stores of the outputs, from the rows' states."""
         finish = Finish(self.chain, self.access, [], 0)
         leads = "lane == 0" if self.count == 1 else f"lane % {SHARERS} == 0"
         is_first = f"const bool is_first = {leads} && {self.inside};"
         return self._each_row([is_first, *finish.lines()])
 
     def _each_row(self, body: Sequence[str]) -> list[str]:
-        """A loop over the rows of a thread."""
+        """Return a loop of the lines over the rows of a thread."""
         return [
             "#pragma unroll",
             f"for (int r = 0; r < {self.count}; r++) {{",
@@ -127,7 +132,7 @@ class SliceRows:
 
     @property
     def inside(self) -> str:
-        """Whether row ``r`` is one of the product."""
+        """The C condition that row ``r`` is one of the product's."""
         return f"own + r * 8 < {self.chained.row_count}"
 
     @property
@@ -135,7 +140,7 @@ class SliceRows:
         return self.chained.key.extent % self.keys > 0
 
     def _of_chunk(self) -> list[str]:
-        """The chain; the last tile has columns that do not count."""
+        """Print the chain over a chunk; the last tile has columns that do not count."""
         chain = self.chain
         whole = f"tile + {self.chunk} <= {self.chained.key.extent}"
         if chain.hidden is not None:
@@ -149,12 +154,13 @@ class SliceRows:
 
 @dataclass(frozen=True)
 class ReducedStore(TileStore):
-    """Reduces the scores of ``rows``, in ``blocks`` blocks."""
+    """The end of a tile that reduces the scores of ``rows``, in ``blocks`` blocks."""
 
     rows: SliceRows | None = None
 
     def lines(self) -> list[str]:
-        """Each block whose rows and columns are there, which those of a cluster may not be."""
+        """Print the reduction of each block that is within the output; those of a cluster may not
+        be."""
         assert self.rows
         rows = replace(self.rows, score="sums[b]")
         merging = rows.merging(f"((int)row0 / {BLOCK} + b)")

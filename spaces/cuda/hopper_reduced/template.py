@@ -1,10 +1,10 @@
-"""Chains of reductions over the columns of a product on Hopper's warpgroup matrix instructions: a
-linear layer with its cross-entropy, the largest logit, routing.
+"""The template of reductions over a product's columns on Hopper: cross-entropy, argmax, routing.
 
-The kernel is that of ``spaces.cuda.hopper``, with its decisions, but no score is written: each tile
-leaves what its columns make of a row's results, and parts are merged by the derived corrections. A
-further decision, ``chunk``: how many columns the chain takes at a time, of more it has less to do
-for each row, but its values may find no registers.
+A linear layer with its cross-entropy, or the largest logit, are such chains. The kernel is that of
+``spaces.cuda.hopper``, with its decisions, but no score is written: each tile leaves the states of
+its columns for each row, and parts are merged by the derived corrections. A further decision,
+``chunk``, is the number of columns that the chain takes at a time: with more it has less to do for
+each row, but its values may find no registers.
 """
 
 from __future__ import annotations
@@ -56,28 +56,29 @@ class HopperReduced(Hopper):
 
     @classmethod
     def multiplied(cls, workload: Workload) -> Tiled | str:
-        """The scores."""
+        """Return the product of the scores; or why there is none, in words."""
         return reduced_product_of(workload)
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
-        """Why not: no such chain, or what Hopper's kernels cannot load."""
+        """Return why a workload has no such chain, or operands that TMA cannot load; else None."""
         reason = super().refuses_on(workload, cuda)
         if reason:
             return reason
         return why_not_chained(workload, cuda)
 
     def choices(self) -> Sequence[Decision]:
-        """Those of a product that leave whole rows of a tile in a warpgroup."""
+        """Return the decisions of a product that leave whole rows of a tile in a warpgroup."""
         found = [replace(d, values=ALLOWED.get(d.name, d.values)) for d in super().choices()]
         return [*found, Decision("chunk", CHUNKS)]
 
     def sectors_apart(self, c: Any) -> Any:
-        """None: no score is written."""
+        """Return 0: no score is written."""
         return 0.0
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """Those of the product, with parts in the place of scores, and the chain."""
+        """Return the quantities of the product, with parts in the place of scores, and the
+        chain."""
         assert isinstance(self.product, ReducedProduct)
         found, c = super().quantities(columns), widened(columns)
         scores = found["epilogue_elements"]
@@ -97,7 +98,7 @@ class HopperReduced(Hopper):
         }
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         plan = ReducedPlan(self.sizes, self.cuda, schedule.values)
         return ReducedCode(plan, self.entry(schedule), self.workload).kernel()
 

@@ -1,1 +1,1 @@
-"""Contractions by ``mma.sync``, for tensor cores since sm_80."""
+"""The template of matrix products by ``mma.sync``, for tensor cores since sm_80."""

@@ -1,9 +1,8 @@
-"""Sums as ``mma.sync`` keeps them in registers, and their way to the output.
+"""The accumulators of ``mma.sync`` in registers, and their store to the output.
 
-A warp's accumulator of 16 rows and 8 columns lies on its lanes as the mapping
-``repeat(2, 1) * spatial(8, 4) * repeat(1, 2)`` says: each thread holds two pairs of neighbours.
-Stored as they are, pairs of a row come from four lanes; by way of shared memory, lanes store
-whole vectors side by side.
+A warp's accumulator of 16 rows and 8 columns lies on its lanes as the mapping ``repeat(2, 1) *
+spatial(8, 4) * repeat(1, 2)`` says: each thread holds two pairs of neighbours. Stored directly,
+pairs of a row come from four lanes; through shared memory, lanes store whole vectors side by side.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.target import WARP
 
 STORES = ("direct", "shared")
-"""How sums reach the output: as accumulators hold them, or by way of shared memory."""
+"""Ways of sums to the output: directly as accumulators hold them, or through shared memory."""
 
 VECTOR = 8
-"""Most elements of a row that a thread finishes at a time."""
+"""The most elements of a row that a thread finishes at a time."""
 
 _WIDTH = 8
 _BYTES = 4
@@ -34,8 +33,11 @@ _PADDING = 8  # floats: rows that are written at once fall into different banks
 
 @dataclass(frozen=True)
 class Accumulators:
-    """``sums[i][4]`` of C type ``kind`` in each thread of ``warps`` (rows, columns), each of which
-    has ``fragments`` of 16 rows and of 16 columns; two accumulators lie side by side in one."""
+    """Accumulators ``sums[i][4]`` of C type ``kind`` in each thread of ``warps`` (rows, columns).
+
+    Each warp has ``fragments`` of 16 rows and of 16 columns; two accumulators lie side by side in
+    one.
+    """
 
     product: Tiled
     warps: tuple[int, int]
@@ -54,7 +56,7 @@ class Accumulators:
         return self.shape[0] * self.shape[1]
 
     def finish(self) -> list[str]:
-        """Lines that finish and store all sums."""
+        """Print how all sums are finished and stored."""
         if not self.through_shared:
             return self._finish_pairs()
         return [
@@ -75,7 +77,7 @@ class Accumulators:
         return unrolled(mapping, THREAD, body, "f", None, position_type(self.product))
 
     def _finish_slab(self, indices: tuple[Index, ...]) -> list[str]:
-        """Sixteen rows of each warp's tile: into its slab, and out again as vectors of a row."""
+        """Print how sixteen rows of each warp go to its slab, and out again as vectors of a row."""
         (i,) = indices
         return ["tw::sync_warp();", *self._fill(i), "tw::sync_warp();", *self._drain(i)]
 
@@ -114,7 +116,7 @@ class Accumulators:
         return unrolled(mapping, THREAD, body, "r", None, position_type(self.product))
 
     def _pair(self, i: Index, j: Index, row: Index) -> list[str]:
-        """The two sums of a thread in accumulator (i, j) at a row of it."""
+        """Return the two sums of a thread in accumulator (i, j) at one of its rows, in C."""
         total = f"sums[{(i * self.shape[1] + j).text}]"
         first = row // _WIDTH % 2 * 2
         return [f"{total}[{first.text}]", f"{total}[{(first + 1).text}]"]
@@ -130,7 +132,7 @@ class Accumulators:
 
     @property
     def _slab(self) -> Layout:
-        """Where sixteen rows of a warp's tile lie, in elements."""
+        """The layout of sixteen rows of a warp's tile, in elements."""
         return strided((FRAGMENT, self._columns), (self._columns + _PADDING, 1))
 
     @property
@@ -139,5 +141,5 @@ class Accumulators:
 
 
 def slab_bytes(columns: Any) -> Any:
-    """Shared memory for sixteen rows of ``columns`` sums."""
+    """Return the bytes of shared memory for sixteen rows of ``columns`` sums."""
     return FRAGMENT * (columns + _PADDING) * _BYTES

@@ -1,10 +1,10 @@
-"""Right operands of matrix instructions on bytes that lie with their depth slow in shared memory.
+"""Right operands of matrix instructions on bytes whose depth is slow in shared memory.
 
-An instruction wants four terms of a column in a register; ``ldmatrix`` transposes pairs of bytes:
-what a lane gets has two columns of two terms. Of two such registers, eight terms apart, bytes are
-picked by column: lane ``4 g + t`` has of columns ``2 g`` and ``2 g + 1`` the terms ``2 t, 2 t + 1,
-8 + 2 t, 9 + 2 t`` of sixteen, in this order. A sum may take its terms in any order: a left operand
-in the same one, which is how accumulators have them, fits.
+An instruction takes four terms of a column in a register, but ``ldmatrix`` transposes pairs of
+bytes, so that a lane gets two terms of two columns. From two such registers, eight terms apart,
+bytes are picked by column: lane ``4 g + t`` has of columns ``2 g`` and ``2 g + 1`` the terms ``2 t,
+2 t + 1, 8 + 2 t, 9 + 2 t`` of sixteen, in this order. A sum may take its terms in any order: a left
+operand in the same one, which is how accumulators have them, fits.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
 
 PICKS = ("0x6420", "0x7531")
-"""The bytes of the even and of the odd columns of two registers."""
+"""Selectors of the bytes of the even and of the odd columns, from two registers."""
 
 
 @dataclass(frozen=True)
 class ByteFragments:
-    """``count`` of them in one step, sixteen columns each, which all ``warps`` of a team take.
+    """The ``count`` fragments of one step, sixteen columns each, which all ``warps`` of a team
+    load.
 
     ``name`` is the C array of ``count`` x 4 registers: two for the even columns, two for the odd
     ones. ``shared`` is the tile's layout, (depth, width); ``thread`` the number of a thread.
@@ -36,8 +37,8 @@ class ByteFragments:
     thread: str = THREAD
 
     def load(self, stage: str, step: Index) -> list[str]:
-        """Load all fragments of so many terms from ``step`` on of the tile at the address
-        ``stage``."""
+        """Print how all fragments of step ``step`` of the tile at the address ``stage`` are
+        loaded."""
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             fragment, term = indices

@@ -36,12 +36,12 @@ INSTRUCTIONS = {
 """The instruction for each dtype of A and B; all take 32 bytes of depth."""
 
 PACKED = "mma_m16n8k16_f16_f16_f16"
-"""That of float16 with float16 sums."""
+"""The instruction for float16 with float16 sums."""
 
 
 @dataclass(frozen=True)
 class MmaCode(BlockCode):
-    """The kernel of one schedule, whose warps take fragments out of the ring and multiply them."""
+    """The kernel of one schedule, whose warps load fragments from the ring and multiply them."""
 
     sizes: MmaSizes
 
@@ -55,8 +55,11 @@ class MmaCode(BlockCode):
     # -- memory --------------------------------------------------------------------------------
 
     def copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
-        """Tiles keep their order in shared memory where ``ldmatrix`` can transpose them;
-        elements of other sizes than 2 bytes are put crosswise on the way if they must."""
+        """Return the copy of an operand's tiles.
+
+        Tiles keep their order in shared memory where ``ldmatrix`` can transpose them; elements of
+        other sizes than 2 bytes are transposed on the way if they must.
+        """
         tile = (width, self.depth) if deep else (self.depth, width)
         if deep or self.sizes.bytes == 2:
             shared = swizzled_tile(*tile, self.sizes.bytes)
@@ -66,7 +69,7 @@ class MmaCode(BlockCode):
 
     @cached_property
     def operands(self) -> tuple[Fragments, Fragments]:
-        """Fragments of both operands."""
+        """The fragments of both operands."""
         parts = (
             ("a", self.left, self.product.left_runs_deep),
             ("b", self.right, self.product.right_runs_deep),
@@ -89,12 +92,12 @@ class MmaCode(BlockCode):
 
     @property
     def sums_in_thread(self) -> int:
-        """Four of each accumulator."""
+        """Sums of a thread, four of each accumulator."""
         return self.accumulated.count * 4
 
     @property
     def declare_sums(self) -> str:
-        """One array for each accumulator."""
+        """The C declaration of one array for each accumulator."""
         return f"{self.kind} sums[{self.accumulated.count}][4] = {{}};"
 
     @property
@@ -103,8 +106,10 @@ class MmaCode(BlockCode):
         return "sums[i / 4][i % 4]"
 
     def main_loop(self) -> list[str]:
-        """Copies run ``stages - 1`` steps ahead; a stage is filled again as soon as all threads
-        are known to have left it."""
+        """Print the main loop; copies run ``stages - 1`` steps ahead.
+
+        A stage is filled again as soon as all threads are known to have left it.
+        """
         ahead = self.stages - 1
         pending = [copy for copy in (self.left, self.right) if not copy.can_be_asynchronous]
         return [
@@ -135,7 +140,7 @@ class MmaCode(BlockCode):
         ]
 
     def _fetch(self) -> list[str]:
-        """Start to move the next tiles to the stage at ``next``, and go on to those after them."""
+        """Print how copies of the next tiles to the stage at ``next`` start, and corners go on."""
         lines = []
         for copy, corner, stage in self._moves():
             ends = self.left_ends if copy is self.left else None
@@ -146,7 +151,7 @@ class MmaCode(BlockCode):
         return [*lines, *self.advance()]
 
     def _settle(self) -> list[str]:
-        """Store what came through registers."""
+        """Print how tiles that came through registers are stored."""
         return [
             line
             for copy, _, stage in self._moves()
@@ -159,14 +164,14 @@ class MmaCode(BlockCode):
         return ["if (more) {", *(f"  {line}" for line in lines), "}"] if lines else []
 
     def _moves(self) -> tuple[tuple[BlockCopy, tuple[str, str], str], ...]:
-        """Each operand's copy, corner of the tile, and address in the stage at ``next``."""
+        """Return each operand's copy, corner of the tile, and address in the stage at ``next``."""
         return (
             (self.left, self.left_corner, "next"),
             (self.right, self.right_corner, f"next + {self.left_bytes}"),
         )
 
     def _multiply(self) -> list[str]:
-        """All products of a stage."""
+        """Print all products of a stage."""
         rows, columns = self.accumulated.shape
         left, right = self.operands
 
@@ -194,7 +199,7 @@ class MmaCode(BlockCode):
 
     @property
     def _is_packed(self) -> bool:
-        """Whether sums are kept in float16, two in a register, until they are finished."""
+        """True if sums are kept in float16, two in a register, until they are finished."""
         return self.product.workload.accumulator == "float16"
 
     def _declare_packed(self) -> list[str]:
@@ -212,7 +217,7 @@ class MmaCode(BlockCode):
         return unrolled(repeat(self.accumulated.count, 2), 0, body, "u")
 
     def _rounded(self, name: str, count: int) -> list[str]:
-        """Round what ``ldmatrix`` brought to tf32, whose instructions would cut it off."""
+        """Print how fragments are rounded to tf32, whose instructions would truncate them."""
         if self.product.left.dtype != "tfloat32":
             return []
 
@@ -226,10 +231,10 @@ class MmaCode(BlockCode):
 
     @cached_property
     def accumulated(self) -> Accumulators:
-        """The sums of the block, and their way out."""
+        """The sums of the block, and their store."""
         through_shared = self.values["store_path"] == "shared"
         return Accumulators(self.product, self.warps, self.fragments, self.kind, through_shared)
 
     def finish(self) -> list[str]:
-        """See :class:`Accumulators`."""
+        """Print how sums are finished and stored; see :class:`Accumulators`."""
         return self.accumulated.finish()

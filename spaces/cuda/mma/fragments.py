@@ -1,9 +1,9 @@
-"""Operands of matrix instructions: how they lie in shared memory and how lanes fetch them.
+"""Operands of matrix instructions: their layout in shared memory, and loads by ``ldmatrix``.
 
 ``ldmatrix`` takes rows of 16 bytes, eight to a matrix, four matrices at a time; lane ``8 i + r``
-names row ``r`` of matrix ``i``. A fragment of 16 rows (or columns) by 32 bytes of depth is four
-matrices; of elements of 2 bytes it may also lie with its depth slow, and is then transposed on
-the way. Instructions and fragments: PTX ISA, "Warp-level matrix instructions".
+addresses row ``r`` of matrix ``i``. A fragment of 16 rows (or columns) by 32 bytes of depth is four
+matrices; if elements have 2 bytes, its depth may also be slow, and it is then transposed on the
+way. Instructions and fragments: PTX ISA, "Warp-level matrix instructions".
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ _LINE = 128
 
 
 def swizzled_tile(slow: int, fast: int, element_bytes: int) -> Layout:
-    """A tile in panels of at most 128 bytes along ``fast``, whose pieces of 16 bytes are permuted
-    from row to row, so that ``ldmatrix`` and copies meet all banks."""
+    """Return the layout of a tile in swizzled panels of at most 128 bytes along ``fast``.
+
+    Pieces of 16 bytes are permuted from row to row, so that ``ldmatrix`` and copies have no bank
+    conflicts.
+    """
     panel = min(_LINE // element_bytes, fast & -fast)
     base = (_ROW // element_bytes).bit_length() - 1
     bits = (panel * element_bytes // _ROW).bit_length() - 1
@@ -39,11 +42,11 @@ def swizzled_tile(slow: int, fast: int, element_bytes: int) -> Layout:
 
 @dataclass(frozen=True)
 class Fragments:
-    """Those of one operand in one step: ``count`` along the warp's tile.
+    """The fragments of one operand in one step: ``count`` along the warp's tile.
 
-    ``name`` is the C array of ``count`` x 4 registers; ``shared`` the tile's layout, (width,
-    depth) if ``deep``, else (depth, width). ``rank`` is 0 for the left operand, whose fragments
-    run along rows, and 1 for the right one; ``warps`` are those along both, ``thread`` one of them.
+    ``name`` is the C array of ``count`` x 4 registers; ``shared`` the tile's layout, (width, depth)
+    if ``deep``, else (depth, width). ``rank`` is 0 for the left operand, whose fragments run along
+    rows, and 1 for the right one; ``warps`` are those along both, ``thread`` one of their threads.
     """
 
     name: str
@@ -62,12 +65,12 @@ class Fragments:
 
     @property
     def mapping(self) -> TaskMapping:
-        """Thread to rows of matrices, (along the tile, along the depth of a fragment), counted in
-        elements along the slow axis and in pieces of 16 bytes along the fast one.
+        """The mapping from threads to rows of matrices, (along the tile, along the depth).
 
-        Registers 0 and 1 of the left operand are neighbours along rows, those of the right one
-        along the depth, so the order of the matrices differs. Rank 0, projected away, counts the
-        warps that share these fragments.
+        The depth is that of a fragment. Places are counted in elements along the slow axis and in
+        pieces of 16 bytes along the fast one. Registers 0 and 1 of the left operand are neighbours
+        along rows, those of the right one along the depth, so the order of the matrices differs.
+        Rank 0, projected away, counts the warps that share these fragments.
         """
         slow, fast = (1, 2) if self.deep else (2, 1)
         if self.deep == (self.rank == 0):
@@ -82,7 +85,7 @@ class Fragments:
         return (warps * repeat(1, self.count, 1) * lanes).project((1, 2))
 
     def load(self, stage: str, step: Index) -> list[str]:
-        """Load all fragments at terms ``step * terms`` of the tile at the address ``stage``."""
+        """Print how all fragments at terms ``step * terms`` of the tile at ``stage`` are loaded."""
         piece = _ROW // self.element_bytes
         transpose = "" if self.deep else "_trans"
 

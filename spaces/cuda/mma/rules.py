@@ -1,4 +1,4 @@
-"""What rules out a schedule of a contraction by ``mma.sync``, and the sentence that says so."""
+"""Rules of the ``mma.sync`` template, and the sentences that say why a schedule is refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TILE = ("tile_rows", "tile_columns", "warp_rows", "warp_columns")
 def mma_rules(
     sizes: MmaSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the template, cheapest first."""
+    """Return all rules of the template, cheapest first."""
     product = sizes.product
     return (
         *thread_rules(sizes, target),
@@ -47,7 +47,7 @@ def mma_rules(
 
 
 def tile_rules(product: Tiled) -> list[Rule]:
-    """Tiles less than twice the output's size, or one fragment high and wide."""
+    """Return rules by which tiles are less than twice the output's size, or one fragment."""
 
     def size(c: Any, names: Sequence[str]) -> Any:
         return prod(c[name] for name in names)
@@ -72,7 +72,7 @@ def tile_rules(product: Tiled) -> list[Rule]:
 
 
 def store_rule(product: Tiled) -> Rule:
-    """Sums go by way of shared memory only to be stored in wider pieces."""
+    """Return the rule by which sums go through shared memory only to be stored wider."""
     width = Finish(product, FRAGMENT, FRAGMENT).vector(VECTOR)
     return Rule(
         "narrow_store",

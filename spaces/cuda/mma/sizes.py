@@ -1,4 +1,4 @@
-"""What schedules of ``mma.sync`` take: tiles of warps and blocks, shared memory, registers."""
+"""Resources of ``mma.sync`` schedules: tiles of warps and blocks, shared memory, registers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class MmaSizes(RingSizes):
-    """Sizes of ``mma.sync`` schedules."""
+    """Sizes of ``mma.sync`` schedules, from their decisions."""
 
     @property
     def bytes(self) -> int:
@@ -23,37 +23,43 @@ class MmaSizes(RingSizes):
         return self.product.left.element.bytes
 
     def block(self, c: Any) -> tuple[Any, Any]:
-        """Rows and columns of a block's tile."""
+        """Return rows and columns of a block's tile."""
         return c["warp_rows"] * c["tile_rows"], c["warp_columns"] * c["tile_columns"]
 
     def stages(self, c: Any) -> Any:
-        """Steps of depth that shared memory holds."""
+        """Return the steps of depth that shared memory holds."""
         return c["stages"]
 
     def tile_bytes(self, width: Any, deep: bool, c: Any) -> Any:
-        """Bytes of a tile, which is dense however it lies."""
+        """Return the bytes of a tile, which is dense however it lies."""
         return width * c["depth"] * self.bytes
 
     def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block: all stages of both tiles, or sums on their way out."""
+        """Return the bytes of shared memory of a block: the ring, or sums to be stored."""
         slabs = c["warp_rows"] * c["warp_columns"] * slab_bytes(c["tile_columns"])
         return np.maximum(self.ring_bytes(c), (c["store_path"] == "shared") * slabs)
 
     def passes_registers(self, operand: Array) -> bool:
-        """Whether ``cp.async`` cannot move an input's tiles: rows aligned to less than 4 bytes,
-        or elements to be put crosswise of a size that ``ldmatrix`` does not transpose."""
+        """Return true if ``cp.async`` cannot copy an input's tiles.
+
+        Rows are then aligned to less than 4 bytes, or elements must be transposed and have a size
+        that ``ldmatrix`` does not transpose.
+        """
         product = self.product
         deep = product.left_runs_deep if operand is product.left else product.right_runs_deep
         crosswise = self.bytes != 2 and not deep
         return crosswise or self.vector(operand) * self.bytes < 4
 
     def sums(self, c: Any) -> Any:
-        """Registers of a thread's sums."""
+        """Return the registers of a thread's sums."""
         return c["tile_rows"] * c["tile_columns"] // 32
 
     def registers(self, c: Any) -> Any:
-        """The least 32-bit registers that a thread can do with: sums, fragments of one step,
-        tiles in transit, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
+        """Return the fewest 32-bit registers with which a thread does not spill.
+
+        They hold sums, fragments of one step, tiles in transit, and addresses. Calibrated on what
+        NVRTC 13.5 needs.
+        """
         fragments = (c["tile_rows"] + c["tile_columns"]) // FRAGMENT * 4
         pieces = c["depth"] * self.bytes // FRAGMENT
         functions = 8 * self.product.is_fused

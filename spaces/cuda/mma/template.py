@@ -1,6 +1,7 @@
-"""Contractions by ``mma.sync``, for tensor cores since sm_80: what can be decided.
+"""The template of matrix products by ``mma.sync``, for tensor cores since sm_80.
 
-See ``spaces.cuda.mma.code`` for the kernel and ``spaces.cuda.mma.rules`` for what is ruled out.
+``spaces.cuda.mma.code`` prints the kernel; ``spaces.cuda.mma.rules`` says which schedules are
+refused.
 """
 
 from __future__ import annotations
@@ -30,15 +31,18 @@ from tilewright.spaces.workloads.array import Array
 DEPTH_BYTES = (32, 64, 128, 256)
 """Bytes of a row of a tile, along the depth."""
 FETCH, GATHER = 2, 24
-"""Issue slots of a thread that fetches a vector of a matrix, and one of elements in places: with so
-many, windows over 64 channels that come before their pixels are as slow as they were on an H200."""
+"""Issue slots of a thread that fetches a vector of a matrix, and one of gathered elements.
+
+Calibrated on an H200: with these, convolutions over 64 channels with channels first are predicted
+as slow as they were.
+"""
 
 
 class Mma(BlockTemplate):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores.
 
-    float16, bfloat16, tf32 and float8 are summed in float32, int8 in int32. float32 is not
-    served: it would lose bits that the workload asks for.
+    float16, bfloat16, tf32 and float8 are summed in float32, int8 in int32. float32 is not served:
+    it would lose bits that the workload asks for.
     """
 
     name: ClassVar[str] = "mma"
@@ -51,7 +55,8 @@ class Mma(BlockTemplate):
 
     @classmethod
     def refuses_product(cls, product: Tiled, target: CudaTarget) -> str | None:
-        """Why not: no instruction for its types on this GPU."""
+        """Return why this GPU has no instruction for a product's dtypes, in words; None if it
+        has."""
         kinds = {product.left.dtype, product.right.dtype}
         if len(kinds) > 1 or not kinds <= set(INSTRUCTIONS):
             return f"multiplies {' by '.join(sorted(kinds))}; allowed: {', '.join(INSTRUCTIONS)}"
@@ -61,11 +66,11 @@ class Mma(BlockTemplate):
         return None if target.has(feature) else f"{target.name} lacks the instruction ({feature})"
 
     def restrictions(self) -> Sequence[Rule]:
-        """See ``spaces.cuda.mma.rules``."""
+        """Return the rules; see ``spaces.cuda.mma.rules``."""
         return mma_rules(self.sizes, self.cuda, self.decisions)
 
     def blocks(self, c: Any) -> Blocks:
-        """A step is all instructions of a tile, their fragments' loads, and the tiles' copies."""
+        """Return what blocks do in a step: instructions of a tile, loads of fragments, copies."""
         sizes = self.sizes
         rows, columns = sizes.block(c)
         threads = sizes.threads(c)
@@ -93,13 +98,16 @@ class Mma(BlockTemplate):
         )
 
     def _fetching(self, operand: Array) -> float:
-        """Issue slots of a warp for each element that is fetched, a share of those of 32 vectors:
-        what has a place of its own takes offsets and tests of borders."""
+        """Return the issue slots of a warp for each element that is fetched.
+
+        It is a share of those of 32 vectors; an element that is gathered takes offsets and tests of
+        borders.
+        """
         slots = FETCH if source_of(self.product, operand) is not None else GATHER
         return slots / (WARP * self.sizes.vector(operand))
 
     def choices(self) -> Sequence[Decision]:
-        """Tiles of warps and blocks, and how these share the work."""
+        """Return the decisions: tiles of warps and blocks, and how these share the work."""
         return (
             Decision("tile_rows", (16, 32, 64, 128)),
             Decision("tile_columns", (16, 32, 64, 128)),

@@ -1,1 +1,1 @@
-"""Contractions by ordinary multiply-adds, for any GPU."""
+"""The template of matrix products by ordinary multiply-adds, for any GPU."""

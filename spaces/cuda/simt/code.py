@@ -36,8 +36,8 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class SimtCode(BlockCode):
-    """The kernel of one schedule, whose threads take vectors out of the ring and multiply them
-    element by element."""
+    """The kernel of one schedule, whose threads load vectors from the ring and multiply
+    elements."""
 
     sizes: SimtSizes
 
@@ -45,7 +45,7 @@ class SimtCode(BlockCode):
 
     @property
     def element(self) -> str:
-        """Dtype that operands are multiplied in: that of the sums."""
+        """The dtype that operands are multiplied in: that of the sums."""
         return sum_dtype(self.product.workload)
 
     @property
@@ -71,24 +71,24 @@ class SimtCode(BlockCode):
 
     @cached_property
     def vectors_of_thread(self) -> TaskMapping:
-        """Thread to the vectors (along rows, along columns) whose sums it keeps."""
+        """The mapping from threads to the vectors (along rows, along columns) of their sums."""
         (rows, columns), (high, wide) = self.tile, self.vectors
         return spatial(*self.warps) * repeat(rows // high, columns // wide) * spatial(*self.lanes)
 
     @cached_property
     def sums(self) -> Layout:
-        """Register of the sum at (row, column) of a thread's tile."""
+        """The register of the sum at (row, column) of a thread's tile."""
         return row_major(*self.tile)
 
     @cached_property
     def tiles(self) -> WholeTiles:
-        """Where the tiles of blocks and steps are."""
+        """The places of blocks' tiles and of steps."""
         return WholeTiles(self.product, self.block, self.depth)
 
     # -- memory --------------------------------------------------------------------------------
 
     def copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
-        """Shared tiles are (depth, width)."""
+        """Return the copy of an operand's tiles, which are (depth, width) in shared memory."""
         row = int(self.sizes.row(width, deep))
         tile = (width, self.depth) if deep else (self.depth, width)
         shared = strided(tile, (1, row) if deep else (row, 1))
@@ -103,16 +103,18 @@ class SimtCode(BlockCode):
 
     @property
     def declare_sums(self) -> str:
-        """A flat array."""
+        """The C declaration of the sums, a flat array."""
         return f"{self.kind} sums[{self.sums.size}] = {{}};"
 
     def corner(self) -> list[str]:
-        """Tiles are moved back rather than stick out."""
+        """Print where a tile starts; it is moved back rather than reach beyond the output."""
         return self.tiles.corner()
 
     def main_loop(self) -> list[str]:
-        """See this module's text; the first step's tile is in shared memory before, and the second
-        one's on its way."""
+        """Print the main loop, which this module's text describes.
+
+        The first step's tile is in shared memory before, and the second one's is being loaded.
+        """
         rows, columns = self.tile
         return [
             *self.left.declare(),
@@ -134,7 +136,7 @@ class SimtCode(BlockCode):
         ]
 
     def _load(self, of_first_step: bool = False) -> list[str]:
-        """Load tiles into registers."""
+        """Print how the next tiles are loaded into registers."""
         left, right = (self.tiles.ends(rank, of_first_step) for rank in (0, 1))
         return [
             *self.left.load(*self.left_corner, left),
@@ -152,7 +154,7 @@ class SimtCode(BlockCode):
         return [line for c in copies for line in c.advance(f"first_terms * {c.step // self.depth}")]
 
     def _step(self) -> list[str]:
-        """The terms of a stage, added to the sums."""
+        """Print how the terms of a stage are added to the sums, moves of tiles in between."""
         moves, products = self._moves(), [self._products(0), self._products(1)]
         spread = min(self.number("copy_spread"), self.depth - 1)
         lines: list[str] = []
@@ -171,7 +173,7 @@ class SimtCode(BlockCode):
         ]
 
     def _moves(self) -> list[list[str]]:
-        """For each vector that a thread moves: on to shared memory, and its successor's load."""
+        """Return lines for each vector that a thread moves: its store, and its successor's load."""
         moves = []
         for rank, copy in enumerate((self.left, self.right)):
             stage = ("next", f"next + {self.left_bytes}")[rank]
@@ -183,7 +185,7 @@ class SimtCode(BlockCode):
         return moves
 
     def _products(self, k: int) -> list[str]:
-        """Those of the terms whose fragments are in set ``k``."""
+        """Print the products of the terms whose fragments are in set ``k``."""
         rows, columns = self.tile
 
         def product(indices: tuple[Index, ...]) -> list[str]:
@@ -201,14 +203,14 @@ class SimtCode(BlockCode):
         return unrolled(repeat(rows, columns), 0, product, "t")
 
     def _fragments(self, k: int) -> list[str]:
-        """Load a thread's vectors of term ``k``."""
+        """Print the loads of a thread's vectors of term ``k``."""
         return [
             *self._vectors(0, "a", "stage", self.left, k),
             *self._vectors(1, "b", f"stage + {self.left_bytes}", self.right, k),
         ]
 
     def _vectors(self, rank: int, name: str, stage: str, copy: BlockCopy, k: int) -> list[str]:
-        """Load a thread's vectors along one rank of the tile, at depth ``k``."""
+        """Print the loads of a thread's vectors along one rank of the tile, at depth ``k``."""
         width, depth = self.vectors[rank], index(k)
         deep = (self.product.left_runs_deep, self.product.right_runs_deep)[rank]
 
@@ -222,11 +224,11 @@ class SimtCode(BlockCode):
         return unrolled(mapping, THREAD, body, f"{name}_")
 
     def _turn(self, rank: int, i: Index) -> Index:
-        """Which of a thread's own vectors along a rank the block's vector ``i`` is."""
+        """Return which of a thread's own vectors along a rank the block's vector ``i`` is."""
         return i // self.lanes[rank] % (self.tile[rank] // self.vectors[rank])
 
     def finish(self) -> list[str]:
-        """Vectors of a row at a time."""
+        """Print how sums are finished and stored, a vector of a row at a time."""
         output = Finish(self.product, *self.block, self.tiles.first)
         high, wide = self.vectors
 

@@ -1,7 +1,7 @@
-"""What rules out a schedule of a SIMT contraction, and the sentence that says so.
+"""Rules of the SIMT template, and the sentences that say why a schedule is refused.
 
-Resources come first: threads, shared memory, registers. Then merit: tiles far larger than the
-output, or threads without work. Then identity: decisions that say nothing keep one value.
+Threads come first. Then rules on merit: tiles far larger than the output, long steps, threads
+without work. Resources and the grid come last.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPREADS = (4, 8, 16)
 """Terms of a step among which the moves of tiles are spread."""
 
 MOST_STEP = 4096
-"""Multiply-adds of a step, all of which are written out."""
+"""The most multiply-adds of a step, all of which are unrolled."""
 
 
 TILE = ("lane_rows", "thread_rows", "thread_columns", "warp_rows", "warp_columns")
@@ -38,7 +38,7 @@ TILE = ("lane_rows", "thread_rows", "thread_columns", "warp_rows", "warp_columns
 def simt_rules(
     sizes: SimtSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the SIMT template, cheapest first."""
+    """Return all rules of the SIMT template, cheapest first."""
     product = sizes.product
     return (
         *thread_rules(sizes, target),
@@ -54,7 +54,10 @@ def simt_rules(
 
 
 def _step_rules() -> tuple[Rule, ...]:
-    """Steps whose instructions are not too many, and moves spread over no more than there is."""
+    """Return rules by which a step's instructions are not too many, and its terms enough.
+
+    Moves are spread over no more terms than there are.
+    """
     return (
         Rule(
             "step_length",
@@ -75,9 +78,11 @@ def _step_rules() -> tuple[Rule, ...]:
 
 
 def _tile_rules(sizes: SimtSizes) -> list[Rule]:
-    """Tiles less than twice the output's size, judged from the first decision on.
+    """Return rules by which tiles are less than twice the output's size.
 
-    Where the output has few rows, lanes must go along columns, however few these are."""
+    They are judged from the first decision on. If the output has few rows, lanes must go along
+    columns, however few these are.
+    """
     product = sizes.product
     most = most_rows(product)
     tallest = 2 * most

@@ -1,6 +1,6 @@
-"""Contractions by ordinary multiply-adds, for any GPU: what can be decided, and what rules it.
+"""The template of matrix products by ordinary multiply-adds: its decisions, rules and quantities.
 
-See ``spaces.cuda.simt.code`` for the kernel.
+``spaces.cuda.simt.code`` prints the kernel.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class Simt(BlockTemplate):
 
     @classmethod
     def refuses_product(cls, product: Tiled, target: CudaTarget) -> str | None:
-        """Why not: a type or an epilogue beyond this GPU."""
+        """Return why a product has a dtype or an epilogue beyond this GPU, in words; else None."""
         for operand in product.workload.operands:
             if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
         return why_no_finish(product.workload) or why_too_long(product)
 
     def restrictions(self) -> Sequence[Rule]:
-        """See ``spaces.cuda.simt.rules``."""
+        """Return the rules; see ``spaces.cuda.simt.rules``."""
         return simt_rules(self.sizes, self.cuda, self.decisions)
 
     def blocks(self, c: Any) -> Blocks:
-        """A step is all multiply-adds of a tile, its reads of vectors, and the tiles' copies."""
+        """Return what blocks do in a step: multiply-adds of a tile, reads of vectors, copies."""
         sizes = self.sizes
         rows, columns = sizes.block(c)
         threads = sizes.threads(c)
@@ -83,7 +83,8 @@ class Simt(BlockTemplate):
         )
 
     def choices(self) -> Sequence[Decision]:
-        """Tiles of threads, warps and blocks, and how these share the work."""
+        """Return the decisions: tiles of threads, warps and blocks, and how these share the
+        work."""
         return (
             Decision("lane_rows", (1, 2, 4, 8, 16, 32)),
             Decision("thread_rows", (1, 2, 4, 8, 16)),

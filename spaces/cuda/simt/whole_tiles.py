@@ -1,9 +1,9 @@
-"""Tiles of a product that never stick out, so that nothing is tested where they are multiplied.
+"""Tiles of a product that stay within it, so that nothing is tested where they are multiplied.
 
-The last tile of a row or column of tiles is moved back until it ends with the output; what it then
-shares with the tile before is computed twice and stored once. Of the depth, what is left over comes
-first: the first step is short, and all that follow are whole. Only a tile larger than the output
-still sticks out.
+The last tile of a row or column of tiles is moved back until it ends with the output; elements that
+it then shares with the tile before are computed twice and stored once. The remainder of the depth
+comes first: the first step is short, and all that follow are whole. Only a tile larger than the
+output still reaches beyond it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ class WholeTiles:
     depth: int
 
     def corner(self) -> list[str]:
-        """C lines that declare ``row0`` and ``column0`` of the tile ``tile_row``, ``tile_column``,
-        ``depth0`` of the step ``first_step``, and the ``first_terms`` that step has."""
+        """Print where the tile (``tile_row``, ``tile_column``) and the step ``first_step`` begin.
+
+        The lines declare ``row0``, ``column0``, ``depth0``, and ``first_terms``, the terms of that
+        step.
+        """
         position = position_type(self.product)
         late = self.depth - self._left_over
         depth0, terms = f"({position})first_step * {self.depth}", str(self.depth)
@@ -42,12 +45,15 @@ class WholeTiles:
 
     @property
     def first(self) -> tuple[str | None, str | None]:
-        """C names of the first row and column that no other tile has; None of all in the tile."""
+        """C names of the first row and column that no other tile has; None if all are the tile's
+        own."""
         return self._first(0), self._first(1)
 
     def ends(self, rank: int, of_first_step: bool) -> Ends:
-        """What the left (``rank`` 0) or right operand's tile may read of, in the first step or in
-        one of those after it."""
+        """Return the ends of what a tile of the left (``rank`` 0) or right operand may read.
+
+        They are those of the first step, or of the steps after it.
+        """
         (extent, block), deep = self._size(rank), self._runs_deep(rank)
         width = extent if extent < block else None
         short = of_first_step and self._left_over < self.depth
