@@ -24,14 +24,12 @@ EXEMPT = (
     "spaces/cpu/machine.py",
     "spaces/cpu/pairwise",
     "spaces/cpu/prelude.py",
-    "spaces/cpu/ragged",
     "spaces/cpu/sharing.py",
     "spaces/cpu/staged",
     "spaces/cpu/target.py",
     "spaces/cpu/templates.py",
     "spaces/cpu/thin",
     "spaces/cpu/traffic.py",
-    "spaces/cpu/winograd",
     *(f"spaces/cuda/{name}" for name in CUDA_TO_DO.split()),
 )
 OPERATORS = ROOT / "spaces/named"

@@ -1,9 +1,10 @@
-"""The C of kernels over ranges: workers share rows by their entries, or entries themselves.
+"""The C of kernels over ranges: workers share rows by their entries, or share the entries
+themselves.
 
-The starts of all rows are pointers that are given, or are found in a sorted table first. Where
-entries are shared, a row at the end of a worker's share is in parts: each worker leaves the partial
-results of its first and its last row, and one of them joins these (merge-path, as Merrill and
-Garland, Merge-based parallel sparse matrix-vector multiplication, SC 2016, have it).
+The starts of all rows are given as pointers, or are found in a sorted table first. If entries are
+shared, a row at the end of a worker's share is in parts: each worker stores the partial results of
+its first and its last row, and one worker joins these (merge-path, as in Merrill and Garland,
+"Merge-based parallel sparse matrix-vector multiplication", SC 2016).
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.workloads.array import Array
 
 PASSED = 16
-"""Entries that are passed over at a time where they are of one row."""
+"""Entries that are skipped at a time while they belong to one row."""
 START_BYTES = 8
-"""Bytes of a row's start that is found in a table: an int64."""
+"""Bytes of a row's start that is found in a table, an int64."""
 
 
 @dataclass(frozen=True)
 class RaggedCode:
-    """The kernel called ``entry``, whose arguments are ``operands``. If it ``splits`` rows, workers
-    have equal numbers of entries."""
+    """The kernel called ``entry``; ``operands`` are its arguments in order. If it ``splits`` rows,
+    workers have equal numbers of entries."""
 
     view: RaggedView
     operands: Sequence[Array]
@@ -40,7 +41,7 @@ class RaggedCode:
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         passes: dict[str, int] = {}
         lines: list[str] = []
         if self._finds_starts:
@@ -58,19 +59,19 @@ class RaggedCode:
 
     @property
     def _finds_starts(self) -> bool:
-        """Tell whether the kernel finds where rows begin."""
+        """True if the kernel must find where rows begin."""
         return self.view.has_rows and not self.view.range.pointers
 
     @property
     def workspace_bytes(self) -> int:
-        """The starts, values of entries, results of rows, and parts of rows."""
+        """Bytes of the starts, values of entries, results of rows, and parts of rows."""
         return self._layout["end"]
 
     # -- memory ----------------------------------------------------------------------------------
 
     @cached_property
     def _layout(self) -> Mapping[str, int]:
-        """Bytes from the start of the workspace to each of its arrays."""
+        """The byte offset of each array in the workspace, and of its end."""
         end, found = 0, dict[str, int]()
         element = dtype(self.tuning.element).bytes
         if self._finds_starts:
@@ -89,13 +90,13 @@ class RaggedCode:
         return {**found, "end": end}
 
     def _own_bytes(self, name: str) -> int:
-        """Bytes of what a step leaves of the row of one worker."""
+        """Return the bytes that one worker needs for the values that a step stores for a row."""
         step = self.view.step[name]
         return round_up(dtype(self.tuning.element).bytes * self.view.elements(step), PAGE)
 
     @property
     def _part(self) -> int:
-        """Elements of the partial result of a row."""
+        """The elements of the partial result of a row."""
         step = self.view.splittable
         assert step is not None
         return state_size(self.view, step, self.tuning.lanes)
@@ -115,7 +116,7 @@ class RaggedCode:
 
     @property
     def _buffers(self) -> list[str]:
-        """C variables of all arrays, and of the workspace's."""
+        """The declarations of pointers to all arrays, and to those in the workspace."""
         written = {output.output.name for output in self.view.outputs}
         lines = buffer_variables(self.operands, self._arrays, written, "restrict ")
         kind = ARRAY_TYPES[self.tuning.element]
@@ -130,7 +131,7 @@ class RaggedCode:
 
     @property
     def _row_of(self) -> str:
-        """The C function that finds the row of an entry."""
+        """The name of the C function that finds the row of an entry."""
         table = self.view.program.operand[self.view.range.table]
         return f"tw_row_of_{table.dtype if self.view.range.pointers else 'int64'}"
 
@@ -145,12 +146,14 @@ class RaggedCode:
         ]
 
     def _cleared(self) -> list[str]:
-        """No row has an end yet."""
+        """Write the loop that clears the ends of all rows."""
         return [self._starts_found, f"for (long r = 0; r <= {self.view.rows}; r++) starts[r] = 0;"]
 
     def _ended(self) -> list[str]:
-        """Where rows end, by each entry that is the last one of its row. Of a long row, whose
-        entries are equal from end to end, most are passed over."""
+        """Write the loop that stores the end of each row, found at its last entry.
+
+        In a long row, all of whose entries are equal, most entries are skipped.
+        """
         table = self.view.program.operand[self.view.range.table]
         source, rows, entries = self._arrays[table.name], self.view.rows, self.view.entries
         kind = ARRAY_TYPES[table.dtype]
@@ -170,7 +173,7 @@ class RaggedCode:
         ]
 
     def _begun(self) -> list[str]:
-        """Rows without entries begin where the one before ends."""
+        """Write the loop that gives rows without entries the end of the row before."""
         return [
             self._starts_found,
             "long last = 0;",
@@ -186,7 +189,7 @@ class RaggedCode:
         return f"long *restrict starts = (void *)({place});"
 
     def _row_function(self) -> list[str]:
-        """The function of one row, of its entries from ``begin`` to before ``end``."""
+        """Return the C function of one row, for its entries from ``begin`` to before ``end``."""
         kind = ARRAY_TYPES[self.tuning.element]
         row = self._row.axis(self.view.range.row) if self.view.has_rows else "row"
         part = f", {kind} *part" if self.splits else ""
@@ -198,7 +201,8 @@ class RaggedCode:
         ]
 
     def _rows(self) -> list[str]:
-        """A worker's rows: those that begin among its entries, all that are left of the last."""
+        """Write a worker's rows: those that begin among its entries, and the remaining entries of
+        the row before."""
         rows, entries, workers = self.view.rows, self.view.entries, self.workers
         if not self.view.has_rows:
             return [
@@ -241,7 +245,8 @@ class RaggedCode:
         ]
 
     def _ends(self, row: str) -> list[str]:
-        """Where a row begins and ends, whatever its table holds."""
+        """Declare the begin and the end of a row, clamped so that no table leads outside of the
+        arrays."""
         entries = self.view.entries
         return [
             f"const long begin = tw_within(starts[{row}], 0, {entries});",
@@ -265,7 +270,8 @@ class RaggedCode:
         return [f"{kind} *const parts = (void *)({place});"]
 
     def _merge(self) -> list[str]:
-        """The rows that several workers have parts of."""
+        """Write the loop that joins the parts of rows that several workers have, and finishes these
+        rows."""
         rows, entries, workers, part = self.view.rows, self.view.entries, self.workers, self._part
         row = self._row.axis(self.view.range.row)
         return [

@@ -1,4 +1,5 @@
-"""Where the code of a row finds elements: entries of tables become variables before they count."""
+"""The offsets of elements in the code of a row; entries of tables are loaded into variables
+first."""
 
 from __future__ import annotations
 
@@ -13,8 +14,11 @@ from tilewright.spaces.language.program import Program
 
 @dataclass
 class Places:
-    """C text of indices of axes, whose variables are ``axes``, and of entries of tables, whose
-    ``pointers`` are known. What is loaded is added to ``lines``, each entry once."""
+    """Computes the C text of indices.
+
+    ``axes`` are the variables of axes, ``pointers`` those of tables. Each entry is loaded once, by
+    a line that is added to ``lines``.
+    """
 
     program: Program
     axes: Mapping[str, Index]

@@ -1,6 +1,6 @@
 """The C that kernels over ranges share: how workers find the rows of their entries.
 
-- ``tw_within(i, low, high)``: ``i``, but not below ``low`` or above ``high``.
+- ``tw_within(i, low, high)``: ``i``, clamped to ``low`` and ``high``.
 - ``tw_row_of_D(starts, rows, entry)``: the first row that does not begin before an entry.
 """
 
@@ -14,7 +14,7 @@ from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
 
 STARTS = ("int32", "int64")
-"""Dtypes of arrays that say where rows begin."""
+"""The types of arrays of rows' starts."""
 
 _WITHIN = """\
 static inline long tw_within(long i, long low, long high) {
@@ -35,7 +35,7 @@ static inline long tw_row_of_@D@(const @T@ *starts, long rows, long entry) {
 
 @lru_cache(maxsize=64)
 def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
-    """The C text for kernels in ``element`` whose programs call ``functions``."""
+    """Return the C text for kernels in ``element`` whose programs call ``functions``."""
     text = kept.prelude(functions, target, element) + _WITHIN
     for dtype in STARTS:
         text += _ROW_OF.replace("@D@", dtype).replace("@T@", TABLE_TYPES[dtype])

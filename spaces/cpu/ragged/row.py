@@ -1,8 +1,8 @@
 """The C of one row: its steps, each over all entries of the row, and the outputs.
 
-Lanes lie along a kept axis where operands have neighbours there side by side: every entry then adds
-to the same vectors, which stay in registers, and what it gathers is prefetched some entries ahead.
-Otherwise lanes lie along the entries, or along what a step reduces within an entry.
+Lanes lie along a kept axis if operands have adjacent elements along it: every entry then adds to
+the same vectors, which stay in registers, and what it gathers is prefetched some entries ahead.
+Otherwise lanes lie along the entries, or along an axis that a step reduces within an entry.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.tree import Expression, Read
 
 IN_ONE = 256
-"""Entries that one accumulator takes in before it is added to the blocks before."""
+"""Entries that one accumulator takes before it is added to the sum of earlier blocks."""
 DOT_VECTORS = 4
-"""Vectors that are added up side by side within an entry."""
+"""Vectors of sums that are computed side by side within an entry."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """The decisions about a row's code."""
+    """The decisions about a row's code: ``vectors`` at a time, ``unroll`` entries at a time, and
+    prefetches ``ahead`` entries ahead; with the ``lanes`` of vectors and the type of an
+    ``element``."""
 
     vectors: int
     unroll: int
@@ -44,9 +46,11 @@ class Tuning:
 
 @dataclass
 class RowCode:
-    """Writes the steps of the row ``r`` from the entry ``begin`` to before ``end``. ``arrays`` are
-    the C variables of operands and outputs, ``left`` those of what steps leave. If rows are
-    ``split``, the partial result of a row goes to ``part`` unless that is NULL."""
+    """Writes the steps of the row ``r`` for the entries from ``begin`` to before ``end``.
+
+    ``arrays`` maps operands and outputs to C variables, ``left`` the results of steps that are
+    stored. If rows are ``split``, the partial result of a row goes to ``part`` unless that is NULL.
+    """
 
     view: RaggedView
     tuning: Tuning
@@ -65,11 +69,12 @@ class RowCode:
         }
 
     def axis(self, name: str) -> str:
-        """The C variable of an axis."""
+        """Return the C variable of an axis."""
         return self._axes[name].text
 
     def _places(self, prefix: str = "t", **at: Index) -> Places:
-        """Places at the variables of all axes, but ``at`` other indices along some."""
+        """Return places at the variables of all axes, or at other indices along the axes of
+        ``at``."""
         return Places(self.view.program, {**self._axes, **at}, self.arrays, prefix)
 
     def _dtype(self, read: Read) -> str:
@@ -82,7 +87,7 @@ class RowCode:
     # -- the row -------------------------------------------------------------------------------
 
     def body(self) -> list[str]:
-        """All steps, each followed by the outputs that are known then."""
+        """Return all steps, each followed by the outputs that are known then."""
         lines: list[str] = []
         for step in self.view.steps:
             lines += ["{", *indented(self._step(step)), "}"]
@@ -92,7 +97,7 @@ class RowCode:
         return lines
 
     def finish(self, state: str) -> list[str]:
-        """The outputs of a row whose one result is in memory at ``state``."""
+        """Return the outputs of a row whose only result is in memory at ``state``."""
         step = self.view.splittable
         assert step is not None
         counts = [
@@ -109,7 +114,7 @@ class RowCode:
         return [*counts, *self._in_loops(step.outer, self._blocks(step.lane, block))]
 
     def joined_parts(self, state: str, part: str) -> list[str]:
-        """Lines that join two parts of a row, of which the first gets both."""
+        """Return the lines that join two parts of a row, and store the result in the first one."""
         step, element = self.view.splittable, self.tuning.element
         assert step is not None
         both = (f"tw_load_{element}({place} + i)" for place in (state, part))
@@ -119,7 +124,7 @@ class RowCode:
         return [f"{head} tw_store_{element}({state} + i, {value});"]
 
     def _state_place(self, step: Step, vector: int) -> str:
-        """Where a vector of a part of a row is, at the variables of axes."""
+        """Return the offset of a vector of a row's partial result, at the variables of axes."""
         extents = self.view.program.extent
         place, size = self._axes[step.lane], round_up(extents[step.lane], self.tuning.lanes)
         for axis in reversed(step.outer):
@@ -141,8 +146,10 @@ class RowCode:
         return lines
 
     def _blocks(self, axis: str, block: Callable[[int, int], list[str]]) -> list[str]:
-        """Blocks of vectors along an axis: ``block`` takes the number of vectors, and of lanes that
-        count in the last one."""
+        """Return loops over blocks of vectors along an axis.
+
+        ``block`` takes the number of vectors, and the number of lanes that count in the last one.
+        """
         lanes, extent, name = self.tuning.lanes, self.view.program.extent[axis], self.axis(axis)
         whole = self.tuning.vectors * lanes
         count, rest = divmod(extent, whole)
@@ -176,8 +183,8 @@ class RowCode:
     def _left(
         self, step: Step, value: str, used: int | str | None = None, vector: int = 0
     ) -> list[str]:
-        """The line that leaves a vector of a step's values at the variables of axes; if not a whole
-        one, the lanes that are ``used``."""
+        """Return the line that stores a vector of a step's values at the variables of axes; only
+        the lanes that are ``used``, if that is given."""
         own = self._own_place(step) + vector * self.tuning.lanes
         where = f"{self.left[step.name]} + {own.text}"
         element = self.tuning.element
@@ -186,7 +193,8 @@ class RowCode:
         return [f"tw_store_most_{element}({where}, {value}, {used});"]
 
     def _own_place(self, step: Step) -> Index:
-        """Where a step leaves its values: the order of ``RaggedView.places``."""
+        """Return the offset at which a step stores its values, in the order of
+        ``RaggedView.places``."""
         place, size = Index(), 1
         if step.along:
             place, size = self._axes[self.view.range.entry], self.view.entries
@@ -232,7 +240,8 @@ class RowCode:
     def _entry_loops(
         self, step: Step, states: Sequence[str], turn: Callable[[int], list[str]]
     ) -> list[str]:
-        """The loops over a row's entries, several at a time, in blocks where sums may be long."""
+        """Return the loops over a row's entries, several at a time, in blocks if sums may be
+        long."""
         unroll, name = self.tuning.unroll, self.axis(self.view.range.entry)
         several = [line for g in range(unroll) for line in self._at(name, f"e + {g}", turn(g))]
         loops = ["for (; e < stop; e++) {", *indented(self._at(name, "e", turn(0))), "}"]
@@ -244,7 +253,8 @@ class RowCode:
     def _in_parts(
         self, step: Step, states: Sequence[str], loops: Sequence[str], most: int
     ) -> list[str]:
-        """Loops from ``e`` to ``stop``, for all entries of a row; sums of many in blocks."""
+        """Return ``loops`` from ``e`` to ``stop`` for all entries of a row; long sums are added up
+        in blocks of ``most`` entries."""
         if step.reducer != "sum" or self.view.entries <= most:
             return ["{", "  long e = begin;", "  const long stop = end;", *indented(loops), "}"]
         sums = [name for state in states for name in long_sums.parts(state)]
@@ -280,7 +290,7 @@ class RowCode:
         return [*lines, *self._in_loops(step.inner, inner)]
 
     def _accumulated(self, step: Step, states: Sequence[str], most: int) -> list[str]:
-        """The terms of neighbouring vectors, added to their states."""
+        """Return the lines that add the terms of neighbouring vectors to their states."""
         places = self._places()
         terms: list[str] = []
         loaded: dict[str, str] = {}
@@ -301,7 +311,7 @@ class RowCode:
         return joined(step.reducer or "", state, value)
 
     def _prefetched(self, step: Step, lane: str, width: int) -> list[str]:
-        """The lines of what a later entry gathers, asked for ahead."""
+        """Return the prefetches of the lines that a later entry gathers."""
         entry, ahead = self.view.range.entry, self.tuning.ahead
         if not ahead:
             return []
@@ -323,7 +333,8 @@ class RowCode:
         return [test, *indented([*places.lines, *asked]), "}"]
 
     def _direct(self, step: Step, vectors: int, most: int) -> list[str]:
-        """The lines that follow from vectors of results: for what later steps read, and outputs."""
+        """Return the lines that use vectors of results at once: stores for later steps, and
+        outputs."""
         lines: list[str] = []
         places = self._places("p")
         loaded: dict[str, str] = {}
@@ -351,7 +362,7 @@ class RowCode:
         return f"tw_store_most_{kind}({where}, {value}, {used});"
 
     def _apart(self, output: RowOutput) -> list[str]:
-        """An output of results that are in memory."""
+        """Return the lines of an output of results that are in memory."""
         if output.along:
             return self._in_loops(output.axes, self._of_entries(output))
         if output.lane is None:
@@ -375,7 +386,7 @@ class RowCode:
         return self._in_loops(output.axes[:-1], self._blocks(lane, block))
 
     def _of_entries(self, output: RowOutput) -> list[str]:
-        """An output with an element for each entry."""
+        """Return the loop of an output that has an element for each entry."""
         name, entry = self.axis(self.view.range.entry), self.view.range.entry
         places, terms = self._places("p"), list[str]()
         scope = self._scope(entry, 0, "left", places, terms, {})
@@ -392,7 +403,7 @@ class RowCode:
     # -- lanes along entries -----------------------------------------------------------------------
 
     def _along_entries(self, step: Step) -> list[str]:
-        """A step with an entry in each lane, which leaves a value of each or reduces all."""
+        """Return a step with an entry in each lane, which stores a value of each or reduces all."""
         name, lanes = self.axis(self.view.range.entry), self.tuning.lanes
 
         def turn(used: str | None) -> list[str]:
@@ -435,7 +446,8 @@ class RowCode:
     # -- places ------------------------------------------------------------------------------------
 
     def _best(self, step: Step) -> list[str]:
-        """A step that finds the first best entry of each point; it writes its output itself."""
+        """Return a step that finds the first best entry of each point; it writes its output
+        itself."""
         if step.lane == self.view.range.entry:
             return self._in_loops(step.kept, self._best_of_lanes(step))
         return self._in_loops(step.outer, self._blocks(step.lane, self._best_block(step)))
@@ -486,7 +498,8 @@ class RowCode:
         ]
 
     def _better(self, step: Step, value: str, state: str, place: str) -> list[str]:
-        """The lines that take a value and its place where it is better than the best so far."""
+        """Return the lines that keep a value and its place if it is better than the best one so
+        far."""
         before = "tw_above" if step.reducer == "argmax" else "tw_below"
         self._scopes += 1
         now = f"n{self._scopes}"
@@ -509,7 +522,7 @@ class RowCode:
     # -- lanes within an entry ---------------------------------------------------------------------
 
     def _within_entries(self, step: Step) -> list[str]:
-        """A step that reduces within each entry."""
+        """Return a step that reduces within each entry."""
         extent, lanes = self.view.program.extent[step.lane], self.tuning.lanes
         vectors = min(DOT_VECTORS, max(1, extent // lanes))
         whole = vectors * lanes
@@ -562,8 +575,11 @@ class RowCode:
         known: Mapping[str, str] = MappingProxyType({}),
         alone: bool = False,
     ) -> VectorScope:
-        """Where expressions are written of one vector, ``used`` lanes of which count; what steps
-        have in registers is ``known``. Of one value ``alone``, no lane differs."""
+        """Return a scope for expressions of one vector, ``used`` lanes of which count.
+
+        ``known`` maps steps to the registers of their results. If it is one value ``alone``, all
+        lanes are the same.
+        """
 
         def leaf(node: Expression) -> str | None:
             if not isinstance(node, Read):
@@ -602,8 +618,8 @@ class RowCode:
         return f"tw_load_most_{kind}({where}, {used})" if used else f"tw_load_{kind}({where})"
 
     def _gathered(self, read: Read, used: int | str | None, lines: list[str]) -> str:
-        """A vector of what tables choose for each entry; lanes beyond the last one have its
-        element."""
+        """Return a vector of the elements that tables choose for each entry. Lanes past the end
+        hold the element of the last entry of all."""
         entry, kind = self.view.range.entry, self._dtype(read)
         self._scopes += 1
         name, last = f"g{self._scopes}", self.view.entries - 1
@@ -620,6 +636,6 @@ class RowCode:
 
 
 def state_size(view: RaggedView, step: Step, lanes: int) -> int:
-    """Elements of the partial result of a row: whole vectors along its lanes."""
+    """Return the elements of the partial result of a row, whole vectors along its lanes."""
     extents = view.program.extent
     return prod(extents[axis] for axis in step.outer) * round_up(extents[step.lane], lanes)

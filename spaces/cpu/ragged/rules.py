@@ -1,4 +1,4 @@
-"""The rules of kernels over ranges, each with the sentence that says why it excludes a schedule."""
+"""The rules of kernels over ranges, each with the sentence that says why it refuses a schedule."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.ragged.template import RaggedTemplate
 
 LEAST_BYTES = 1 << 17
-"""Bytes that are worth waking a thread for."""
+"""The least bytes of each thread, if all are to be woken."""
 ENOUGH_VECTORS, ENOUGH_CHAINS = 4, 8
-"""Vectors that hide what finding an entry takes, and sums in flight that hide a multiply-add."""
+"""Vectors that hide the time to find an entry, and sums in flight that hide that of a
+multiply-add."""
 ROWS, ENTRIES = "rows", "entries"
-"""The decision ``parallel_over``: workers share whole rows, or entries."""
+"""Values of the decision ``parallel_over``: workers share whole rows, or entries."""
 
 
 def ragged_rules(template: RaggedTemplate) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     return (*_vector_rules(template), *_worker_rules(template))
 
 
@@ -30,7 +31,8 @@ def _vector_rules(template: RaggedTemplate) -> list[Rule]:
     most = max((ceil_div(extent, lanes) for extent in template.lane_extents), default=1)
 
     def used(c: Any) -> Any:
-        """Vector registers of one turn: accumulators, what is read of an entry, and a factor."""
+        """Return the vector registers of one turn: accumulators, what is read of an entry, and a
+        factor."""
         return registers(c["unroll"], c["vectors"])
 
     return [

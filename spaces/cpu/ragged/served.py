@@ -15,7 +15,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_ragged(workload: Workload, target: CpuTarget) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Say why a workload has no kernel over ranges; return None if it has one."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices; ranges are of programs"
     try:
@@ -30,7 +30,7 @@ def why_not_ragged(workload: Workload, target: CpuTarget) -> str | None:
 
 
 def _why_no_array(view: RaggedView, floats: tuple[str, ...]) -> str | None:
-    """The reason of an array's dtype, or of a value that is a whole number."""
+    """Say why an array's type, or a value made of axes, is not served; None if all are."""
     program = view.program
     for name, allowed in (
         *((table, tuple(TABLE_TYPES)) for table in _tables(view)),
@@ -56,7 +56,7 @@ def _tables(view: RaggedView) -> list[str]:
 
 
 def _whole(expression: Expression) -> Expression | None:
-    """The part of an expression that is a whole number."""
+    """Return a part of an expression that is a whole number; None if there is none."""
     for node in expression.values():
         whole = isinstance(node, Binary) and node.operator in ("//", "%")
         if whole or isinstance(node, AxisValue):
@@ -65,7 +65,8 @@ def _whole(expression: Expression) -> Expression | None:
 
 
 def _why_no_lane(view: RaggedView) -> str | None:
-    """The reason of a read that no lane is beside."""
+    """Say why a read cannot be a vector: its elements along the lanes have no one step; None if all
+    can."""
     entry = view.range.entry
     for step in view.steps:
         for read in step.body.value_reads:

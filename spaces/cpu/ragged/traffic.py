@@ -1,7 +1,7 @@
 """Work and memory traffic over ranges; names and units are those of ``spaces.quantities``.
 
-How many entries a row has is not known before a call. Rows are taken to be as long as on average,
-or, where a table's draw has a skew, the longest one as that skew has it.
+The number of a row's entries is not known before a call. Rows are taken to be of average length;
+the longest one is estimated from the skew of the table's draw, if it has one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.ragged.template import RaggedTemplate
 
 CALL = 20.0
-"""Instructions of a function such as ``exp``, more or less."""
+"""Instructions of a function such as ``exp``, roughly."""
 ROW = 12.0
 """Instructions to find a row, and to begin and end a step."""
 ENTRY = 4.0
@@ -33,7 +33,7 @@ ENTRY = 4.0
 
 
 def ragged_quantities(template: RaggedTemplate, columns: Columns) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Compute every quantity, one float64 array each."""
     c = widened(columns)
     view, cpu, lanes = template.view, template.cpu, template.lanes
     element, workers = template.element.bytes, c["workers"]
@@ -82,8 +82,8 @@ def ragged_quantities(template: RaggedTemplate, columns: Columns) -> dict[str, n
 
 
 def _vectors(template: RaggedTemplate, c: Any) -> tuple[Any, Any, float, Any]:
-    """Loads of vectors, turns of the loops over entries, and the lanes of all steps: those that
-    count, and all."""
+    """Compute the loads of vectors, the turns of loops over entries, and the lanes of all steps:
+    those that count, and all."""
     view, lanes = template.view, template.lanes
     loads: Any = 0.0
     turns: Any = 0.0
@@ -108,12 +108,12 @@ def _vectors(template: RaggedTemplate, c: Any) -> tuple[Any, Any, float, Any]:
 
 
 def _inner(view: RaggedView, step: Step) -> int:
-    """Points of a step at each entry."""
+    """Return the number of points of a step at each entry."""
     return prod(view.program.shape((*step.kept, *step.inner)))
 
 
 def _gathered(view: RaggedView) -> float:
-    """Elements that entries of tables choose."""
+    """Return the number of elements that entries of tables choose."""
     total = 0.0
     for step in view.steps:
         for read in dict.fromkeys(step.body.value_reads):
@@ -125,10 +125,10 @@ def _gathered(view: RaggedView) -> float:
 
 
 def _left(view: RaggedView) -> float:
-    """Elements that steps leave at each entry."""
+    """Return the number of elements that steps store at each entry."""
     return float(sum(view.elements(step) for step in view.steps if step.along))
 
 
 def _row_bytes(view: RaggedView) -> float:
-    """Elements of one entry that all steps of a row read."""
+    """Return the number of elements that all steps of a row read for one entry."""
     return sum(float(_inner(view, step)) for step in view.steps) + 1.0

@@ -1,1 +1,1 @@
-"""Sums over short windows by products of transformed images and filters."""
+"""Sums over short windows by Winograd's algorithm: products of transformed images and filters."""

@@ -1,8 +1,8 @@
-"""How squares of outputs and columns are cut: workers, blocks, register tiles.
+"""The extents of workers' chunks, blocks and register tiles, of squares of outputs and of columns.
 
-A block of squares is transformed, multiplied and transformed back before the next one, a block of
-columns has its filters transformed once. All of it works on integers and, element by element, on
-NumPy arrays of them.
+A block of squares is transformed, multiplied and transformed back before the next one; the filters
+of a block of columns are transformed once. All functions work on integers and, element by element,
+on NumPy arrays of them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tilewright.spaces.cpu.winograd.view import SquareWindows
 
 @dataclass(frozen=True)
 class Blocking:
-    """Extents, outermost first: a worker's chunk, the blocks in it, the tile in them; of
-    ``squares`` and of columns. ``reads`` is how many elements a square reads along each axis."""
+    """Extents of ``squares`` and columns, the outermost first: a worker's chunk, the blocks in it,
+    the tiles in them. ``reads`` is the number of elements that a square reads along each axis."""
 
     reads: Any
     squares: Any
@@ -38,12 +38,13 @@ class Blocking:
 
     @property
     def workers(self) -> Any:
-        """All that work at once."""
+        """The number of workers."""
         return self.row_workers * self.column_workers
 
 
 def blocking(view: SquareWindows, lanes: int, values: Mapping[str, Any]) -> Blocking:
-    """The extents that the decisions ``values`` (integers or arrays) lead to."""
+    """Compute the extents that the decisions ``values`` (integers or arrays) lead to, for vectors
+    of ``lanes`` floats."""
     outputs = values["output_tile"]
     tile_rows, tile_columns = values["tile_rows"], values["tile_vectors"] * lanes
     squares = squares_of(view, outputs)
@@ -68,7 +69,7 @@ def blocking(view: SquareWindows, lanes: int, values: Mapping[str, Any]) -> Bloc
 
 
 def squares_of(view: SquareWindows, outputs: Any) -> Any:
-    """How many squares of so many outputs each way there are, element by element."""
+    """Compute the number of squares of ``outputs`` outputs along each axis, element by element."""
     if not isinstance(outputs, np.ndarray):
         return view.square_count(int(outputs))
     known, where = np.unique(outputs, return_inverse=True)

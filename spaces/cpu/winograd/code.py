@@ -3,9 +3,9 @@
     spatial(workers) * repeat(column blocks, square blocks)
                      * repeat(panels, elements) * repeat(row tiles) * lanes
 
-Filters of a block of columns are transformed, then, block by block, squares of the image; each of a
-square's elements is one product of matrices, squares by channels times channels by columns; and
-products are transformed to outputs as soon as a panel of columns has them.
+The filters of a block of columns are transformed, then, block by block, squares of the image. Each
+element of a transformed square is one matrix product: squares by channels times channels by
+columns. Products are transformed to outputs as soon as a panel of columns has them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class WinogradCode:
-    """The kernel called ``entry`` of ``view`` under the decisions ``values``; ``arrays`` are its
-    buffers, in order."""
+    """The kernel called ``entry`` that computes ``view`` under the decisions ``values``; ``arrays``
+    are its buffers in order."""
 
     view: SquareWindows
     arrays: Sequence[Array]
@@ -45,22 +45,22 @@ class WinogradCode:
 
     @cached_property
     def blocks(self) -> Blocking:
-        """Extents of chunks, blocks and tiles."""
+        """The extents of chunks, blocks and tiles."""
         return blocking(self.view, self.lanes, self.values)
 
     @cached_property
     def squares(self) -> Squares:
-        """The rows as they are cut."""
+        """The rows, cut into squares."""
         return self.view.squares(int(self.values["output_tile"]))
 
     @cached_property
     def stages(self) -> Stages:
-        """The functions around the products."""
+        """The functions that transform images, filters and products."""
         return Stages(self.squares, self.blocks, self.lanes, self.entry)
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         lines = [
             *self._copy(),
             *self.stages.image_function(),
@@ -75,7 +75,7 @@ class WinogradCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """The padded copy, and scratch memory of all workers."""
+        """Bytes of the padded copy and of the scratch memory of all workers."""
         return self._copy_bytes + self.blocks.workers * self._worker_bytes
 
     @property
@@ -110,7 +110,7 @@ class WinogradCode:
 
     @cached_property
     def _tiles(self) -> list[RegisterTile]:
-        """Micro-kernels by height: of full tiles, and of the last one."""
+        """The micro-kernels by height: for full tiles, and for the last one."""
         b, channels = self.blocks, self.stages.channels
         return [
             RegisterTile(
@@ -137,7 +137,7 @@ class WinogradCode:
     # -- the worker --------------------------------------------------------------------------------
 
     def _worker(self) -> list[str]:
-        """The function that does one worker's part of the output."""
+        """Return the C function that computes one worker's part of the output."""
         b = self.blocks
         worker = index("worker", b.workers)
         filters, squares, _ = self._scratch
@@ -158,7 +158,7 @@ class WinogradCode:
         ]
 
     def _pointers(self) -> list[str]:
-        """C variables for all arrays, where they have the first row, column and term."""
+        """Declare the C pointers to all arrays, at their first row, column and term."""
         product = self.view.product
         image = self._pointer("x", product.left.operand, "const ", 0)
         if self.squares.copy:
@@ -182,7 +182,7 @@ class WinogradCode:
         return f"{c_type} *{name} = ({c_type} *)call->buffers[{place}] + {first};"
 
     def _chunk(self, part: Sequence[Index]) -> list[str]:
-        """A worker's part: its blocks of columns and of squares."""
+        """Write a worker's part: its blocks of columns and of squares."""
         b, extent = self.blocks, self.view.column.extent
         row, column = part
         blocks = repeat(b.column_blocks) * spatial(b.block_columns)
@@ -199,7 +199,8 @@ class WinogradCode:
         return [f"{self.entry}_image(x, v, square0 + {start}, {count});"]
 
     def _columns(self, at: Sequence[Index]) -> list[str]:
-        """A block of columns: its filters, then all blocks of squares."""
+        """Write a block of columns: its filters are transformed, then all blocks of squares
+        follow."""
         b = self.blocks
         first = index("column0") + at[0]
         source = (first * self.view.column.strides[RIGHT]).text
@@ -213,7 +214,8 @@ class WinogradCode:
         ]
 
     def _squares(self, first: Index, start: Index) -> list[str]:
-        """A block of squares: transformed, unless all are already, then panel by panel."""
+        """Write a block of squares: they are transformed, unless all are already, then multiplied
+        by panels."""
         b = self.blocks
         panels = repeat(b.block_columns // b.tile_columns) * spatial(b.tile_columns)
         return [

@@ -1,6 +1,6 @@
-"""What rules out a schedule of sums over short windows, and the sentence that says so.
+"""The rules that refuse a schedule of sums over short windows, each with its sentence.
 
-Tiles, workers and equal blocks are ruled as in plain products (``spaces.cpu.blocked.rules``).
+Tiles, workers and equal blocks have the rules of plain products (``spaces.cpu.blocked.rules``).
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class _Context(TileContext):
     view: SquareWindows
 
     def blocking(self, c: Any, **changed: Any) -> Blocking:
-        """All extents; of what rules do not read, the least."""
+        """Compute all extents, with the least value of each decision that is not given."""
         known = {name: values[0] for name, values in self.values.items()}
         return blocking(self.view, self.lanes, {**known, **c, **changed})
 
     def square_blocks(self, c: Any, bound: Any) -> Any:
-        """Blocks of squares of a worker."""
+        """Compute the number of a worker's blocks of squares under the ``bound`` of a block."""
         squares = squares_of(self.view, c["output_tile"])
         tiles = ceil_div(ceil_div(squares, c["tile_rows"]), c["row_workers"])
         return blocks_of(tiles, bound, c["tile_rows"])
 
     def column_blocks(self, c: Any, bound: Any) -> Any:
-        """Blocks of columns of a worker."""
+        """Compute the number of a worker's blocks of columns under the ``bound`` of a block."""
         width = c["tile_vectors"] * self.lanes
         tiles = ceil_div(ceil_div(self.view.column.extent, width), c["column_workers"])
         return blocks_of(tiles, bound, width)
@@ -53,7 +53,7 @@ class _Context(TileContext):
 def winograd_rules(
     view: SquareWindows, target: CpuTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     values = {decision.name: np.array(decision.values) for decision in decisions}
     cut = Cut(view.square_count(LEAST_OUTPUTS), view.column.extent)
     context = _Context(cut, target, values, view)
@@ -74,11 +74,11 @@ def winograd_rules(
 
 
 def deviations(view: SquareWindows, outputs: int) -> float:
-    """How many standard deviations of an output's error are allowed of it.
+    """Compute how many standard deviations of an output's error are allowed.
 
-    Products of c channels round c times, each half a unit of a sum whose magnitude grows as a sum
-    of random terms does, and their factors are off by about a unit. The allowance is that of the
-    plain sum, whose terms are a fourth in the mean where factors are uniform in [-1, 1).
+    Products of c channels round c times, each time by half a unit of a sum whose magnitude grows
+    like that of random terms, and their factors are off by about a unit. The allowance is that of
+    the plain sum, whose terms are a fourth in the mean if factors are uniform in [-1, 1).
     """
     channels = view.channels.extent
     terms = channels * view.taps**2

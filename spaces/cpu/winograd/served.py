@@ -1,4 +1,4 @@
-"""Which programs have kernels of short windows on a CPU, and why others have none."""
+"""The programs that have kernels of short windows on a CPU, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tilewright.spaces.derivation.products.view import PlacedProduct, extent, pl
 from tilewright.spaces.workloads.workload import Workload
 
 LEAST_CHANNELS = 8
-"""Fewer are not worth transforming squares for."""
+"""The least channels for which it pays to transform squares."""
 
 
 def why_no_winograd(workload: Workload, target: CpuTarget) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Say why a workload has no such kernel; return None if it has one."""
     product = placed_product_of(workload)
     if isinstance(product, str):
         return product

@@ -1,8 +1,8 @@
-"""The C functions around the products: images and filters in, products out.
+"""The C functions that transform images, filters and products.
 
-A square's elements lie as (element, square, channel), filters as (panel of columns, element,
-channel, column), products as (element, square, column of a panel). A line of floats between
-elements keeps them from one set of a cache.
+Squares are laid out as (element, square, channel), filters as (panel of columns, element, channel,
+column), products as (element, square, column of a panel). A line of floats between elements keeps
+them out of one set of a cache.
 """
 
 from __future__ import annotations
@@ -36,35 +36,35 @@ class Stages:
 
     @property
     def channels(self) -> int:
-        """Terms of each product."""
+        """The number of terms of each product."""
         return self.squares.view.channels.extent
 
     @property
     def elements(self) -> int:
-        """Of a transformed square."""
+        """The number of elements of a transformed square."""
         return self.squares.short.reads**2
 
     @cached_property
     def image(self) -> Strided:
-        """Where a block of squares has (element, square, channel)."""
+        """The layout (element, square, channel) of a block of squares."""
         shape = (self.elements, self.blocks.block_squares, self.channels)
         return _apart(shape)
 
     @cached_property
     def panel(self) -> Strided:
-        """Where a panel of filters has (element, channel, column)."""
+        """The layout (element, channel, column) of a panel of filters."""
         return _apart((self.elements, self.channels, self.blocks.tile_columns))
 
     @cached_property
     def products(self) -> Strided:
-        """Where a panel's products have (element, square, column)."""
+        """The layout (element, square, column) of a panel's products."""
         return _apart((self.elements, self.blocks.block_squares, self.blocks.tile_columns))
 
     # -- images ------------------------------------------------------------------------------------
 
     def image_function(self) -> list[str]:
-        """C function ``ENTRY_image(x, v, first, squares)``: from x, where windows are read, to v,
-        so many squares from number ``first`` on."""
+        """Return the C function ``ENTRY_image(x, v, first, squares)``, which transforms squares of
+        the image ``x``, from number ``first`` on, to ``v``."""
         loop = repeat(self.blocks.block_squares).emit(
             0, self._square, extents=("squares",), prefix="n"
         )
@@ -104,8 +104,8 @@ class Stages:
     # -- filters -----------------------------------------------------------------------------------
 
     def filter_function(self) -> list[str]:
-        """C function ``ENTRY_filter(r, u, columns)``: from r, the filters of the first column, to
-        panels at u."""
+        """Return the C function ``ENTRY_filter(r, u, columns)``, which transforms filters, from
+        that of the first column at ``r`` on, to panels at ``u``."""
         b, lanes = self.blocks, self.lanes
         taps = self.squares.view.taps
         panels = repeat(b.block_columns // b.tile_columns, 1)
@@ -121,7 +121,8 @@ class Stages:
         ]
 
     def _filters(self, at: Sequence[Index]) -> list[str]:
-        """A vector of columns at a vector of channels: first brought to columns side by side."""
+        """Write the transform of filters for a vector of columns at a vector of channels; elements
+        are made adjacent along columns first."""
         column, channel = at
         lanes, short = self.lanes, self.squares.short
         left = f"{self.channels} - {channel}"
@@ -179,8 +180,8 @@ class Stages:
     # -- outputs -----------------------------------------------------------------------------------
 
     def output_function(self) -> list[str]:
-        """C function ``ENTRY_output(s, c, reads..., first, squares, columns)``: from a panel's
-        products to what is written; all arrays begin at the panel's first column."""
+        """Return the C function ``ENTRY_output(s, c, reads..., first, squares, columns)``, which
+        transforms a panel's products to outputs; all arrays begin at the panel's first column."""
         b, product = self.blocks, self.squares.view.product
         reads = [
             f"const {C_TYPES[product.program.operand[read.name].dtype]} *{read_name(n)}"
@@ -196,7 +197,7 @@ class Stages:
         ]
 
     def _outputs(self, at: Sequence[Index]) -> list[str]:
-        """A vector of columns of one square."""
+        """Write the outputs of one square, for a vector of columns."""
         number, column = at
         short = self.squares.short
 
@@ -218,7 +219,7 @@ class Stages:
         ]
 
     def _written(self, square: Index, column: Index, at: Sequence[Index]) -> list[str]:
-        """One vector of outputs, with what is fused to it."""
+        """Write one vector of outputs, with the fused expression applied."""
         product = self.squares.view.product
 
         def place(key: Key) -> str:
@@ -237,7 +238,7 @@ class Stages:
     # -- places ------------------------------------------------------------------------------------
 
     def _digits(self, square: Index) -> list[Index]:
-        """A square's number along each of the loops."""
+        """Return a square's index along each of the loops."""
         digits: list[Index] = []
         for loop in reversed(self.squares.loops):
             digits.append(square % loop.extent)
@@ -245,7 +246,7 @@ class Stages:
         return digits[::-1]
 
     def offset(self, square: Index, key: Key, constant: bool = True) -> Index:
-        """Where an array has a square's first row, and its first column."""
+        """Return the offset of a square's first row, at the first column, in an array."""
         found = Index(constant=self.squares.places[key].constant if constant else 0)
         for digit, loop in zip(self._digits(square), self.squares.loops, strict=True):
             found += digit * loop.strides[key]
@@ -253,7 +254,7 @@ class Stages:
 
 
 def _apart(shape: tuple[int, int, int]) -> Strided:
-    """Dense, with a line more than there is between those of the first rank."""
+    """Return a dense layout, but for one cache line between neighbours along the first rank."""
     dense = row_major(*shape)
     run = dense.strides[0] + LINE
     return Strided(shape, shape[0] * run, (run, *dense.strides[1:]))

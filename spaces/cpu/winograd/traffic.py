@@ -1,7 +1,7 @@
-"""Work and memory traffic of sums over short windows, for whole populations at once.
+"""Work and memory traffic of sums over short windows, computed for whole populations at once.
 
-A panel of filters is kept in L1 while a block of squares streams past it from L2, element by
-element; what is transformed is written once and read again. Names and units are those of
+A panel of filters stays in L1 while a block of squares streams past it from L2, element by element;
+transformed arrays are written once and read again. Names and units are those of
 ``spaces.quantities``.
 """
 
@@ -25,7 +25,7 @@ from tilewright.spaces.template import Columns
 def winograd_quantities(
     view: SquareWindows, target: CpuTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
-    """Every quantity of ``spaces.quantities``, one float64 array each."""
+    """Compute every quantity of ``spaces.quantities``, one float64 array each."""
     lanes = target.lanes(FLOAT)
     values = widened(columns)
     b = blocking(view, lanes, values)
@@ -67,7 +67,7 @@ def _work(view: SquareWindows, b: Blocking, lanes: int, values: Columns) -> dict
 
 
 def _transforms(view: SquareWindows, b: Blocking, lanes: int, values: Columns) -> np.ndarray:
-    """Vector operations of all transforms."""
+    """Compute the vector operations of all transforms."""
     kinds = range(2, MOST_READS - view.taps + 2)
     tables = {"image": [0.0, 0.0], "filter": [0.0, 0.0], "output": [0.0, 0.0]}
     for outputs in kinds:
@@ -121,7 +121,7 @@ def _traffic(
 
 
 def _copy_bytes(view: SquareWindows, values: Columns) -> np.ndarray:
-    """Bytes of the padded copy, by what squares need."""
+    """Compute the bytes of the padded copy, which depends on the squares."""
     known, where = np.unique(values["output_tile"], return_inverse=True)
     copies = [view.squares(int(n)).copy for n in known]
     return np.array([float(copy.bytes) if copy else 0.0 for copy in copies])[where]

@@ -12,7 +12,8 @@ from tilewright.spaces.derivation.products.short_windows import Matrix, Row
 def transformed(
     matrix: Matrix, load: Callable[[int, int], str], store: Callable[[int, int, str], str]
 ) -> list[str]:
-    """C lines that apply ``matrix`` to the columns, then to the rows of a square of vectors.
+    """Return the C lines that apply ``matrix`` to the columns, then to the rows, of a square of
+    vectors.
 
     ``load(i, j)`` is the C of a vector, and ``store(i, j, value)`` a statement.
     """
@@ -31,15 +32,15 @@ def transformed(
 
 
 def operations(matrix: Matrix) -> int:
-    """Vector operations of the matrix times one vector of vectors."""
+    """Count the vector operations of the matrix times one column of vectors."""
     return len(_applied(matrix, ["d"] * len(matrix[0]), ["v"] * len(matrix))) + sum(
         max(0, sum(map(bool, row)) - 2) for row in matrix
     )
 
 
 def _applied(matrix: Matrix, given: Sequence[str], results: Sequence[str]) -> list[str]:
-    """Statements that give each of ``results`` its row times ``given``. Rows that are the same but
-    for signs share the sum and the difference of two halves."""
+    """Return statements that set each of ``results`` to its row times ``given``. Rows that are the
+    same but for signs share the sum and the difference of two halves."""
     lines, done = list[str](), set[int]()
     for i, row in enumerate(matrix):
         if i in done:
@@ -61,7 +62,7 @@ def _applied(matrix: Matrix, given: Sequence[str], results: Sequence[str]) -> li
 
 
 def _are_twins(row: Row, other: Row) -> bool:
-    """Whether they differ in signs alone, and it pays to add up both halves first."""
+    """Tell whether two rows differ in signs alone, and it pays to add up both halves first."""
     same = sum(a == b != 0 for a, b in zip(row, other, strict=True))
     opposite = sum(a == -b != 0 for a, b in zip(row, other, strict=True))
     whole = all(abs(a) == abs(b) for a, b in zip(row, other, strict=True))
@@ -69,7 +70,8 @@ def _are_twins(row: Row, other: Row) -> bool:
 
 
 def _sum(row: Sequence[Fraction], given: Sequence[str]) -> str:
-    """The C of a row times vectors: sums of what needs no factor, then multiply-adds."""
+    """Return the C of a row times vectors: terms without a factor are added first, the others by
+    multiply-adds."""
     terms = [(c, name) for c, name in zip(row, given, strict=True) if c]
     terms.sort(key=lambda term: (abs(term[0]) != 1, term[0] < 0))
     text = ""

@@ -1,8 +1,8 @@
-"""A product of placed operands seen as sums over windows: which axes count windows and their taps.
+"""A product of placed operands as sums over windows: some axes count windows, others their taps.
 
-A row axis and a depth axis make windows where the left operand has the same step along both, in
-every index: then neighbours read all elements but one in common. Rows are cut in squares of
-``outputs`` x ``outputs`` neighbours along two such axes; what remains of the depth are channels.
+A row axis and a depth axis make windows if the left operand has the same step along both, in every
+index: then neighbouring windows share all elements but one. Rows are cut into squares of
+``outputs`` x ``outputs`` neighbours along two such axes; the rest of the depth are channels.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class WindowAxis:
 
 @dataclass(frozen=True)
 class SquareWindows:
-    """A product whose rows have windows along two ``axes``, of as many taps each."""
+    """A product whose rows have windows along two ``axes``, with as many taps each."""
 
     product: PlacedProduct
     axes: tuple[WindowAxis, WindowAxis]
@@ -47,12 +47,12 @@ class SquareWindows:
 
     @property
     def taps(self) -> int:
-        """Along each axis."""
+        """The number of taps along each axis."""
         return self.axes[0].taps.extent
 
     @property
     def filter_steps(self) -> tuple[int, int]:
-        """Elements of the right operand from one tap to the next."""
+        """Elements of the right operand from one tap to the next, along each axis."""
         first, second = (
             self.product.right.place.offset.coefficient(a.taps.name) for a in self.axes
         )
@@ -60,15 +60,15 @@ class SquareWindows:
 
     @property
     def turned(self) -> bool:
-        """Whether the right operand has channels side by side, not columns."""
+        """True if the right operand has adjacent channels, and no adjacent columns."""
         return self.channels.strides[RIGHT] == 1 != self.column.strides[RIGHT]
 
     def squares(self, outputs: int) -> Squares:
-        """The rows in squares of so many outputs along each axis."""
+        """Return the rows in squares of so many outputs along each axis."""
         return _squares(self, outputs)
 
     def square_count(self, outputs: int) -> int:
-        """How many squares there are."""
+        """Return the number of squares of so many outputs along each axis."""
         cut = {axis.windows for axis in self.axes}
         return prod(
             ceil_div(part.extent, outputs) if part in cut else part.extent
@@ -78,9 +78,12 @@ class SquareWindows:
 
 @dataclass(frozen=True)
 class Squares:
-    """Rows in squares: ``loops`` count these, slowest first, and ``axes`` are the places among them
-    of the two that windows are along. ``copy`` is what windows are read from, if not from the left
-    operand as it lies: squares beyond its end read elements, too."""
+    """Rows, cut into squares.
+
+    ``loops`` count the squares, the slowest first, and ``axes`` are the ranks among them of the two
+    axes of windows. ``copy`` is the padded copy that windows are read from, if they are not read
+    from the left operand itself: squares at its end reach further than it does.
+    """
 
     view: SquareWindows
     short: ShortWindows
@@ -91,19 +94,20 @@ class Squares:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of squares."""
         return prod(loop.extent for loop in self.loops)
 
     @property
     def steps(self) -> tuple[int, int]:
-        """Elements of what windows are read from, from one window to the next."""
+        """Elements from one window to the next along each axis, in the array that windows are read
+        from."""
         first, second = (self.places[LEFT].coefficient(a.taps.name) for a in self.view.axes)
         return first, second
 
 
 @lru_cache(maxsize=64)
 def square_windows_of(product: PlacedProduct) -> SquareWindows | str:
-    """The view of a product, or why there is none, in words."""
+    """Return the view of a product, or the reason why it has none, in words."""
     axes = [
         WindowAxis(row, depth)
         for depth in product.depth
@@ -131,7 +135,7 @@ def square_windows_of(product: PlacedProduct) -> SquareWindows | str:
 
 
 def _step_alike(product: PlacedProduct, row: Part, depth: Part) -> bool:
-    """Whether a step along either axis leads to the same element."""
+    """Tell whether a step along either axis leads to the same element."""
     steps = [(i.coefficient(row.name), i.coefficient(depth.name)) for i in product.left.indices]
     return all(a == b for a, b in steps) and any(a for a, _ in steps)
 
