@@ -1,1 +1,1 @@
-"""Products with packed codes of 1 to 8 bits."""
+"""Products of activations and packed codes of 1 to 8 bits."""

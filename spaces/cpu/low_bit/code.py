@@ -1,8 +1,9 @@
-"""The C of a product with packed codes: activations in the order of codes, tiles, the output.
+"""The C of a product with packed codes: reordered activations, tiles, and the output.
 
     workers over column tiles * repeat(depth blocks, column tiles, row tiles) * tile
 
-Sums of all rows and columns stay in the workspace, four for each until a worker's blocks are done.
+Sums of all rows and columns stay in the workspace; each column has four of them, which are added up
+when a worker's blocks are done.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from tilewright.spaces.schedule import Value
 from tilewright.spaces.workloads.array import Array
 
 SUMS = 4
-"""Sums of each column until they are added up."""
+"""The number of sums of each column until they are added up."""
 
 
 @dataclass(frozen=True)
 class CodedCode:
-    """The kernel called ``entry`` of a product, whose buffers are ``arrays``."""
+    """The kernel called ``entry`` of a product; ``arrays`` are its buffers in order."""
 
     product: CodedProduct
     decoding: Decoding
@@ -43,7 +44,7 @@ class CodedCode:
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         tiles = [line for tile in self._tiles.values() for line in tile.source(self._groups)]
         functions = [*self._ordering(), *tiles, *self._work(), *self._writing()]
         passes = {
@@ -55,34 +56,34 @@ class CodedCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """The activations in order, the sums of tiles, and those of columns."""
+        """Bytes of the reordered activations, the sums of tiles, and those of columns."""
         return self._finished_at + FLOAT * self.rows * self.width
 
     # -- extents -----------------------------------------------------------------------------------
 
     @property
     def workers(self) -> int:
-        """Workers, who share tiles of columns."""
+        """The number of workers, who share tiles of columns."""
         return int(self.values["workers"])
 
     @property
     def rows(self) -> int:
-        """Rows of the product."""
+        """The number of rows of the product."""
         return self.product.row_count
 
     @property
     def width(self) -> int:
-        """Columns, in whole tiles."""
+        """The number of columns, in whole tiles."""
         return round_up(self.product.columns, ROWS)
 
     @property
     def pitch(self) -> int:
-        """Floats of a row of activations in order."""
+        """Floats of a row of reordered activations."""
         return round_up(self.product.terms, DEPTH)
 
     @property
     def block(self) -> int:
-        """Tiles along the depth of a block: whole groups."""
+        """Tiles along the depth of a block; they hold whole groups."""
         tiles = int(self.values["block_depth"])
         group = self.product.group
         return round_up(tiles, group // DEPTH) if self._is_grouped and group > DEPTH else tiles
@@ -93,7 +94,7 @@ class CodedCode:
 
     @property
     def _groups(self) -> int:
-        """Groups of a block at most."""
+        """The most groups of a block."""
         return ceil_div(self.block * DEPTH, self.product.group) if self._is_grouped else 1
 
     @property
@@ -120,7 +121,8 @@ class CodedCode:
         return lines, value.real
 
     def _pointers(self, nodes: Sequence[Expression], written: str = "") -> Lines:
-        """C variables for the arrays that some expressions read, and for one that is written."""
+        """Declare C pointers to the arrays that some expressions read, and to one that is
+        ``written``."""
         read = {read.name for node in nodes for read in node.reads}
         lines = []
         for number, array in enumerate(self.arrays):
@@ -142,7 +144,7 @@ class CodedCode:
         ]
 
     def _share(self, count: int) -> Lines:
-        """C variables for a worker's part of ``count``."""
+        """Declare the C variables of a worker's part of ``count`` items."""
         share = ceil_div(count, self.workers)
         return [
             f"const long begin = tw_least(worker * {share}L, {count}L);",
@@ -150,8 +152,8 @@ class CodedCode:
         ]
 
     def _ordering(self) -> Lines:
-        """C function that lays activations in the order of the codes: of each 8 of the depth the
-        first codes of four pairs, then the second ones."""
+        """Return the C function that reorders activations like the codes: of each 8 along the
+        depth, the first ones of four pairs come first, then the second ones."""
         product, steps = self.product, ceil_div(self.product.terms, 8)
         lines, value = self._expression(product.activation)
         body = [
@@ -176,7 +178,7 @@ class CodedCode:
 
     @cached_property
     def _tiles(self) -> Mapping[int, CodedTile]:
-        """The functions of tiles, by their rows: whole ones, and what is left."""
+        """The functions of tiles by their number of rows: full ones, and the last one."""
         whole = int(self.values["tile_rows"])
         counts = dict.fromkeys(n for n in (whole, self.rows % whole) if n and n <= self.rows)
         return {rows: self._tile(rows) for rows in counts}
@@ -219,8 +221,8 @@ class CodedCode:
         )
 
     def _table(self) -> Lines:
-        """C lines that fill the table of values, where codes choose from an operand: as often as
-        fills a vector."""
+        """Return the C lines that fill the table of values if codes choose from an operand,
+        repeated until it fills a vector."""
         table = self.product.table
         if table is None:
             return []
@@ -233,7 +235,8 @@ class CodedCode:
         return lines
 
     def _work(self) -> Lines:
-        """C function that multiplies a worker's tiles of columns, and adds up their sums."""
+        """Return the C function that multiplies a worker's tiles of columns, and adds up their
+        sums."""
         tiles, deep = self.width // ROWS, self.pitch // DEPTH
         size, each = tile_bytes(self.decoding.bits), SUMS * ROWS
         number = next(n for n, a in enumerate(self.arrays) if a.name == self.product.codes.name)
@@ -262,8 +265,8 @@ class CodedCode:
         )
 
     def _calls(self, apart: int, size: int) -> Lines:
-        """Calls of a tile's function for all rows; tiles of codes have ``size`` bytes, and are
-        ``apart`` from one part of the depth to the next."""
+        """Return the calls of a tile's function for all rows. Tiles of codes have ``size`` bytes,
+        and are ``apart`` bytes apart along the depth."""
 
         def call(rows: int, row: str) -> str:
             x = f"x + {row} * {self.pitch} + k * {DEPTH}"
@@ -280,7 +283,8 @@ class CodedCode:
         return lines + ([call(self.rows - last, str(last))] if last < self.rows else [])
 
     def _matrix(self, size: int) -> tuple[Lines, str]:
-        """C lines for a row, and the start of its matrix, of ``size`` bytes."""
+        """Return the C lines that select a row's matrix, of ``size`` bytes, and the address of
+        that."""
         node = self.product.matrix
         if node is None:
             return [], "q"
@@ -289,7 +293,7 @@ class CodedCode:
         return [*row_axes(self.product, "long", "row"), *lines], f"q + {within} * {size}L"
 
     def _added_up(self) -> Lines:
-        """The four sums of each column of a tile."""
+        """Write the loop that adds up the four sums of each column of a tile."""
         columns = self.decoding.lanes // 4
         return [
             f"for (long row = 0; row < {self.rows}; row++) {{",
@@ -305,14 +309,14 @@ class CodedCode:
 
     @property
     def _last(self) -> Program:
-        """The program of what is written, whose sums lie in whole tiles of columns."""
+        """The program of the outputs, whose sums are read from whole tiles of columns."""
         last, sums = self.product.last, self.product.sums
         apart = replace(sums, leading=self.width if len(sums.shape) > 1 else None)
         operands = (apart if operand is sums else operand for operand in last.operands)
         return replace(last, operands=tuple(operands))
 
     def _writing(self) -> Lines:
-        """C function that makes the output of the finished sums."""
+        """Return the C function that computes the output from the finished sums."""
         code = self._nest(self._last)
         finished = f"(const float *)((const char *)call->workspace + {self._finished_at}L)"
         output = self.product.program.outputs[0].name

@@ -1,10 +1,10 @@
-"""The C that turns the words of codes into vectors of their values.
+"""The C that decodes words of codes into vectors of values.
 
-Values of few codes are looked up in registers by one shuffle. Its indices may have anything above
-the bits that count, so a code needs a shift alone. Other whole numbers become the lowest bits of
-the fraction of 2**23, which is subtracted together with a whole zero point. Other floats are put
-together of their fields, without subnormal numbers on the way, which a caller may have told the
-processor to take for zero.
+If there are few codes, their values are looked up in registers by one shuffle. A shuffle ignores
+the upper bits of its indices, so that a code needs a shift alone. Other whole numbers become the
+lowest bits of the fraction of 2**23, which is subtracted together with a whole zero point. Other
+floats are assembled from their fields, without subnormal numbers on the way, for a caller may have
+told the processor to flush these to zero.
 """
 
 from __future__ import annotations
@@ -26,43 +26,44 @@ Lines = list[str]
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding(CodeValues):
-    """The way from words ``w0``, ``w1``, ... of ``lanes`` lanes to values of codes."""
+    """Decodes words ``w0``, ``w1``, ... of ``lanes`` lanes into values of codes."""
 
     lanes: int
 
     @cached_property
     def vectors(self) -> int:
-        """Vectors that hold the table; 0 if it does not lie in registers."""
+        """The number of vectors that hold the table; 0 if it is not in registers."""
         vectors = max(1, self.codes // self.lanes)
         most = 4 if self.lanes >= 16 or not dtype(self.name).is_integer else 2
         return vectors if vectors <= most and not self.raised else 0
 
     @property
     def raised(self) -> bool:
-        """Tell whether values are whole numbers that come as fractions of 2**23."""
+        """True if values are whole numbers that are decoded as fractions of 2**23."""
         return super().raised and (self.codes > self.lanes or self.whole)
 
     @property
     def folds_zero(self) -> bool:
-        """Tell whether the zero point is in the table, or in what raised values are lowered by."""
+        """True if the zero point is subtracted in the table, or together with 2**23."""
         if self.raised or self.table or self.zero is None:
             return super().folds_zero
         return self.vectors > 0
 
     @property
     def needs_memory(self) -> bool:
-        """Tell whether values are read from an array, one by one."""
+        """True if values are read from an array, one by one."""
         return self.table and not self.vectors
 
     @cached_property
     def values(self) -> np.ndarray:
-        """The table as it is known: the values by code."""
+        """The values by code, if the type gives them."""
         return (dtype(self.name).values - (self.zero or 0.0)).astype(np.float32)
 
     # -- C -----------------------------------------------------------------------------------------
 
     def prelude(self, isa: str) -> str:
-        """C definitions that kernels share, behind those of :mod:`spaces.cpu.vectors.simd`."""
+        """Return the C definitions that kernels share, behind those of
+        :mod:`spaces.cpu.vectors.simd`."""
         values = {"LANES": self.lanes, "TOP": 30 - (self.lanes - 1).bit_length()}
         text = repeated(isa) + filled_in(_TEXT, values)
         lanes, halves = self.lanes, self.lanes // 2
@@ -80,8 +81,8 @@ class Decoding(CodeValues):
         return text
 
     def declared(self) -> Lines:
-        """C declarations of the vectors that hold the table, of an array ``table``, of which the
-        entries are given here where they are known."""
+        """Return the C declarations of the vectors that hold the table, loaded from an array
+        ``table``, which is declared too if its entries are known here."""
         if not self.vectors:
             return []
         repeats = max(1, self.lanes // self.codes)
@@ -96,7 +97,7 @@ class Decoding(CodeValues):
         return [*known, *loads]
 
     def words(self, place: str, band: str) -> Lines:
-        """C declarations of the words of a band of lanes, whose tile is at ``place``."""
+        """Return the C declarations of the words of a band of lanes, whose tile is at ``place``."""
         lines: Lines = []
         for first, count in word_groups(self.bits):
             start = f"{place} + {128 * first} + {band} * {4 * count * self.lanes}"
@@ -112,7 +113,8 @@ class Decoding(CodeValues):
         return lines
 
     def value(self, slot: Slot, code: int) -> str:
-        """C expression: the values of the pairs' first or second ``code`` in a slot."""
+        """Return the C expression of the values of the first or second ``code`` of the pairs in a
+        slot."""
         if self.vectors:
             given = ", ".join(f"table{n}" for n in range(self.vectors))
             return f"tw_entries{self.vectors}({given}, {self.code(slot, code, masked=False)})"
@@ -124,20 +126,21 @@ class Decoding(CodeValues):
         return raised if self.raises_zero else f"({raised} - {literal(self.lowered_by)})"
 
     def _fields(self) -> str:
-        """C text of ``tw_code_value``: a float of its sign, exponent and fraction."""
+        """Return the C text of ``tw_code_value``, which assembles a float from sign, exponent and
+        fraction."""
         if self.name == POWERS:
             return _POWERS
         return self.of_fields(_FIELDS, _NAN, _INFINITE)
 
 
 def _two(first: int, loaded: Lines) -> Lines:
-    """C declarations of two words of each lane, which lie side by side in two vectors."""
+    """Return the C declarations of two words for each lane, which are adjacent in two vectors."""
     given = ", ".join(loaded)
     return [f"const vu w{first} = tw_even({given}), w{first + 1} = tw_odd({given});"]
 
 
 def _four(first: int, loaded: Lines) -> Lines:
-    """C declarations of four words of each lane, which lie side by side in four vectors."""
+    """Return the C declarations of four words for each lane, which are adjacent in four vectors."""
     a, b, c, d = loaded
     lines = []
     for word in (0, 2):
@@ -152,7 +155,8 @@ def _four(first: int, loaded: Lines) -> Lines:
 
 
 def _shuffle(name: str, order: Iterable[int]) -> str:
-    """C text of a function of two vectors of words that gives these lanes of both."""
+    """Return the C text of a function of two vectors of words that returns the given lanes of
+    both."""
     text = "static inline vu tw_@NAME@(vu a, vu b) { return (vu)tw_shuffle(a, b, @ORDER@); }\n"
     return filled_in(text, {"NAME": name, "ORDER": ", ".join(map(str, order))})
 
@@ -194,7 +198,7 @@ static inline vf tw_each_four(const float *p) {
 }
 """
 
-# A size is the code without its sign; one below the least normal number is a multiple of a unit.
+# The size is the code without its sign; one below the least normal number is a multiple of a unit.
 _FIELDS = """\
 static inline vf tw_code_value(vu code) {
   const vu size = code & (@SIZES@ - 1);

@@ -8,7 +8,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not(workload: Workload) -> str | None:
-    """Return the reason in words; None if there are kernels."""
+    """Say why a workload has no kernel; return None if it has one."""
     if reason := why_no_codes(workload, C_TYPES):
         return reason
     if called := sorted(LIBRARY.keys() & workload.functions):

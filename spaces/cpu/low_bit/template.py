@@ -1,8 +1,9 @@
-"""The CPU template of products with packed codes: what can be decided, and what rules it.
+"""The CPU template of products with packed codes.
 
-It is a template of its own. Those of plain products read elements where they lie, by strides, and
-have no place for words that hold codes of several columns, for groups, or for tables. See
-``spaces.cpu.low_bit.code`` for the kernel.
+Decisions: rows of a tile, tiles of codes along the depth of a block, whether ``scales`` multiply
+early or late, ``prefetch`` and ``workers``. It is a template of its own: those of plain products
+read elements by strides, and have no place for words that hold codes of several columns, for
+groups, or for tables. See ``spaces.cpu.low_bit.code`` for the kernel.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from tilewright.spaces.template import Columns, Decision, Rule
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_ROWS = 8
-"""Rows of a tile at most: then decoding is a small part of the work."""
+"""The most rows of a tile: decoding is a small part of the work then."""
 BLOCKS = (4, 8, 16, 32, 64)
 """Tiles of codes along the depth of a block."""
 EARLY, LATE = "early", "late"
-"""When scales multiply: each value, or the sums of groups."""
+"""Values of the decision ``scales``: they multiply each value, or the sums of groups."""
 
 
 class LowBit(CpuTemplate):
@@ -61,7 +62,8 @@ class LowBit(CpuTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
-        """Why not: no product of codes and activations, or groups and depths that do not fit."""
+        """Say why there is no kernel: no product of codes and activations, or groups or depths that
+        do not fit."""
         return why_not(workload)
 
     @cached_property
@@ -72,7 +74,7 @@ class LowBit(CpuTemplate):
         return Decoding(name=name, table=table, lanes=lanes, **known_zero(product))
 
     def registers(self, values: Mapping[str, Any]) -> Any:
-        """Vectors in use: sums, also those of groups, words, and a value of each factor."""
+        """Compute the vectors in use: sums, those of groups, words, and a value of each factor."""
         late = np.asarray(values["scales"] == LATE) & (self.product.scale is not None)
         rows = values["tile_rows"]
         sums = np.where(rows == 1, 4, 2 * rows)
@@ -80,7 +82,7 @@ class LowBit(CpuTemplate):
         return sums + late * 2 * rows + words + 2
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.low_bit.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.low_bit.traffic``."""
         return coded_quantities(self, columns)
 
     def _code(self, schedule: Schedule, entry: str) -> Code:
@@ -138,5 +140,5 @@ class LowBit(CpuTemplate):
 
     @property
     def rows_in_order(self) -> int:
-        """Bytes of a row of activations in the order of the codes."""
+        """Bytes of a row of reordered activations."""
         return FLOAT * round_up(self.product.terms, DEPTH)

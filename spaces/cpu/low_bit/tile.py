@@ -1,8 +1,8 @@
 """The C of a tile of 16 columns of a product with packed codes, over a block of the depth.
 
-A band of lanes has a vector's worth of the 32 that share a tile of codes; each of its words holds
-codes of the same places. A vector of values has four neighbours of the depth for each of its
-columns, so the sums of a column are four lanes, added up at the end.
+A tile of codes has 32 lanes; a band is as many of them as a vector has, and each of its words holds
+codes of the same places. A vector of values has four neighbours along the depth for each of its
+columns, so that the sums of a column are four lanes, which are added up at the end.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ CACHE_LINE = 64
 
 @dataclass(frozen=True)
 class Shared:
-    """Zero points and scales that neighbours of a group share.
+    """The zero points and scales that neighbours of a group share.
 
-    ``zero`` and ``scale`` are C expressions of the variables ``column`` and ``depth``, None where
-    there is none. ``group`` is how many neighbours there are, None where all of the depth is one
-    group. An ``early`` scale multiplies each value, a late one the sum of a group.
+    ``zero`` and ``scale`` are C expressions of the variables ``column`` and ``depth``, None if
+    there is none; ``before`` are lines that they need. ``group`` is the number of neighbours, None
+    if all of the depth is one group. An ``early`` scale multiplies each value, a late one the sum
+    of a group.
     """
 
     zero: str | None
@@ -33,22 +34,22 @@ class Shared:
 
     @property
     def late(self) -> bool:
-        """Tell whether sums of groups are kept apart."""
+        """True if groups have sums of their own."""
         return self.scale is not None and not self.early
 
     @property
     def grouped(self) -> bool:
-        """Tell whether groups differ in anything."""
+        """True if groups differ in anything."""
         return self.group is not None and (self.zero is not None or self.scale is not None)
 
 
 @dataclass(frozen=True)
 class CodedTile:
-    """The C function ``name`` of ``rows`` rows, which adds to their sums.
+    """The C function ``name``, which adds the products of ``rows`` rows to their sums.
 
-    ``depth`` is that of the product, a multiple of 8; ``apart`` are bytes from a tile of codes to
-    the next along the depth, and ``pitch`` floats from a row of activations to the next. Codes of
-    the tile that is ``ahead`` tiles further in memory are fetched.
+    ``depth`` is that of the product, a multiple of 8; ``apart`` are the bytes from a tile of codes
+    to the next along the depth, and ``pitch`` the floats from a row of activations to the next. The
+    tile of codes that is ``ahead`` tiles further in memory is prefetched.
     """
 
     name: str
@@ -64,16 +65,16 @@ class CodedTile:
 
     @property
     def bands(self) -> int:
-        """Bands of a tile."""
+        """The number of bands of a tile."""
         return LANES // self.decoding.lanes
 
     @property
     def chains(self) -> int:
-        """Sums of a row and a half of the rows of codes, so that additions do not wait."""
+        """The number of sums of a row and a half of the columns, so that additions do not wait."""
         return 2 if self.rows == 1 else 1
 
     def source(self, most_groups: int) -> Lines:
-        """The function; a block has ``most_groups`` groups at most."""
+        """Return the C function, for blocks of at most ``most_groups`` groups."""
         return [
             f"static __attribute__((noinline)) void {self.name}(",
             "    const tw_call *call, const unsigned char *q, const float *x, long row,",
@@ -89,7 +90,7 @@ class CodedTile:
     # -- zero points and scales --------------------------------------------------------------------
 
     def _groups(self, most: int) -> Lines:
-        """Zero points and scales of the block's groups, a float for each column."""
+        """Compute the zero points and scales of the block's groups, a float for each column."""
         names = [n for n in ("zero", "scale") if getattr(self.shared, n) is not None]
         if not names:
             return []
@@ -115,7 +116,7 @@ class CodedTile:
         ]
 
     def _of_group(self, name: str, group: str) -> Lines:
-        """The vectors of a group's zero points or scales, for both halves of the rows."""
+        """Load the vectors of a group's zero points or scales, for both halves of the columns."""
         columns = self.decoding.lanes // 4
         return [
             f"const vf {name}{half} = tw_each_four("
@@ -124,7 +125,7 @@ class CodedTile:
         ]
 
     def _shared_of(self, group: str) -> Lines:
-        """The vectors that values of a group need."""
+        """Load the vectors that values of a group need."""
         lines = self._of_group("zero", group) if self.shared.zero is not None else []
         if self.shared.scale is not None and self.shared.early:
             lines += self._of_group("scale", group)
@@ -133,7 +134,7 @@ class CodedTile:
     # -- sums --------------------------------------------------------------------------------------
 
     def _names(self, prefix: str) -> list[tuple[int, int, list[str]]]:
-        """Rows, halves and the variables of their sums."""
+        """Return rows, halves and the variables of their sums."""
         return [
             (row, half, [f"{prefix}{row}_{half}_{chain}" for chain in range(self.chains)])
             for row in range(self.rows)
@@ -145,7 +146,7 @@ class CodedTile:
         return f"vf {', '.join(f'{name} = {{0}}' for name in names)};"
 
     def _added(self, group: str) -> Lines:
-        """Sums of a finished group, multiplied by its scales and added to the block's."""
+        """Multiply the sums of a finished group by its scales, and add them to the block's."""
         lines = self._of_group("scale", group)
         for (_, half, own), (_, _, whole) in zip(self._names("s"), self._names("t"), strict=True):
             lines.append(f"{whole[0]} = tw_fma({' + '.join(own)}, scale{half}, {whole[0]});")
@@ -164,7 +165,7 @@ class CodedTile:
     # -- the depth ---------------------------------------------------------------------------------
 
     def _band(self) -> Lines:
-        """All of a block's depth for one band."""
+        """Write all of a block's depth for one band."""
         group = self.shared.group if self.shared.grouped else None
         start = [self._zeroed("t")] if self.shared.late else [self._zeroed("s")]
         if group is None:
@@ -180,12 +181,13 @@ class CodedTile:
         return [*start, *inner, *self._stored()]
 
     def _in_group(self, group: str, body: Lines) -> Lines:
-        """A group's depth, with sums of its own if scales are late."""
+        """Write a group's depth, with sums of its own if scales are late."""
         lines = [*self._shared_of(group), *body]
         return [self._zeroed("s"), *lines, *self._added(group)] if self.shared.late else lines
 
     def _tiles(self, first: str, end: str) -> Lines:
-        """All whole tiles of codes from ``first`` to before ``end``, and the last one's part."""
+        """Write the loop over full tiles of codes from ``first`` to before ``end``, and the partial
+        last one."""
         rest = self.depth % DEPTH // 8
         whole = self._tile(STEPS)
         if not rest:
@@ -202,7 +204,7 @@ class CodedTile:
         ]
 
     def _tile(self, steps: int) -> Lines:
-        """The first ``steps`` steps of a tile of codes."""
+        """Write the first ``steps`` steps of a tile of codes."""
         group = self.shared.group if self.shared.grouped else None
         lines = [
             f"const unsigned char *p = q + k * {self.apart};",
@@ -221,7 +223,7 @@ class CodedTile:
         return lines
 
     def _fetched(self) -> Lines:
-        """Prefetches of the band's part of a tile that is read later."""
+        """Prefetch the band's part of a tile that is read later."""
         if not self.ahead:
             return []
         size = tile_bytes(self.decoding.bits)
@@ -232,7 +234,7 @@ class CodedTile:
         ]
 
     def _step(self, step: int) -> Lines:
-        """The products of 8 of the depth."""
+        """Write the products of 8 terms of the depth."""
         lines = []
         for code in range(2):
             given = [f"x{row}" for row in range(self.rows)]

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.low_bit.template import LowBit
 
 DECODING = 3
-"""Instructions for a vector of values, about: a shift, a mask and a conversion, or a shuffle."""
+"""Instructions for a vector of values, roughly: a shift, a mask and a conversion, or a shuffle."""
 
 
 def coded_quantities(template: LowBit, columns: Columns) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Compute every quantity, one float64 array each."""
     c, product, cpu = widened(columns), template.product, template.cpu
     lanes, rows = cpu.lanes(FLOAT), product.row_count
     tiles, deep = ceil_div(product.columns, ROWS), ceil_div(product.terms, DEPTH)

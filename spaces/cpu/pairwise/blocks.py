@@ -1,10 +1,10 @@
-"""The sizes of a pairwise kernel, and what a worker keeps of them in its scratch memory.
+"""The sizes of a pairwise kernel, and the parts of a worker's scratch memory.
 
-A tile of keys meets one block of rows after the other. What both have along axes of their own is
-copied to matrices of float32; those of keys that scores read are packed in panels, too. Scores
-become weights in place. Sums of a tile's keys are kept while it is there, those of a product's rows
-until all tiles have passed. Rows of all are a line of the cache more than a power of two apart, or
-they would compete for the same sets.
+A tile of keys meets one block of rows after the other. The matrices of both are copied as float32;
+those of keys that scores read are packed in panels, too. Scores become weights in place. Sums of a
+tile's keys are kept until it has met all blocks, those of a product's rows until all tiles have
+passed. Rows of all of them are padded by a cache line: a stride of a power of two would map them to
+the same cache sets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES = ("rows", "keys", "score_rows", "score_vectors", "sum_rows", "sum_vectors
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sizes in elements. Those of a schedule may be arrays, one entry a schedule."""
+    """The sizes of a schedule in elements, or of many, with one entry of an array for each."""
 
     pairwise: Pairwise
     lanes: int
@@ -37,53 +37,54 @@ class Blocks:
 
     @classmethod
     def of(cls, pairwise: Pairwise, lanes: int, values: Mapping[str, Any]) -> Blocks:
-        """Return the sizes by a schedule's decisions, or by columns of many."""
+        """Return the sizes under a schedule's decisions, or under columns of many."""
         return cls(pairwise, lanes, *(values[name] for name in NAMES))
 
     @property
     def panel(self) -> Any:
-        """Keys of a tile of scores, and of a packed panel."""
+        """The number of keys of a register tile of scores, and of a packed panel."""
         return self.score_vectors * self.lanes
 
     @property
     def columns(self) -> Any:
-        """Columns of a tile of sums."""
+        """The number of columns of a register tile of sums."""
         return self.sum_vectors * self.lanes
 
     @property
     def pair_stride(self) -> Any:
-        """From a row of scores or weights to the next."""
+        """Elements from one row of scores or weights to the next."""
         return self.keys + LINE
 
     @property
     def tiles(self) -> int:
-        """Arrays of the pairs of a block and a tile: scores, and weights in their places."""
+        """The number of arrays for the pairs of a block and a tile: scores, and weights in their
+        places."""
         return max(len(self.pairwise.scores), len(self.pairwise.weights))
 
     @property
     def whole_keys(self) -> Any:
-        """Keys of a tile in whole register tiles of sums."""
+        """The keys of a tile, in whole register tiles of sums."""
         return round_up(self.keys, self.sum_rows)
 
     @property
     def whole_rows(self) -> Any:
-        """All rows of a product in whole blocks."""
+        """The rows of a product, in whole blocks."""
         return round_up(self.pairwise.row_count, self.rows)
 
     def whole(self, part: Part) -> int:
-        """Return an axis in whole vectors."""
+        """Return the extent of an axis in whole vectors."""
         return round_up(part.extent, self.lanes)
 
     def stride(self, part: Part) -> int:
-        """Return the distance from a row of a matrix along this axis to the next."""
+        """Return the elements from one row of a matrix along this axis to the next."""
         return self.whole(part) + LINE
 
     def length(self, each: PairSum) -> Any:
-        """Return the rows that a sum has in scratch memory."""
+        """Return the number of rows that a sum has in scratch memory."""
         return self.whole_keys if each.of_key else self.whole_rows
 
     def near(self) -> Iterator[tuple[str, Any]]:
-        """Yield the name and size of what a block and a tile need at a time."""
+        """Yield the name and the size in floats of each array for a block and a tile."""
         for n, (_, part) in enumerate(self.pairwise.row_matrices):
             yield f"rows{n}", self.rows * self.stride(part)
         for n, (_, part) in enumerate(self.pairwise.key_matrices):
@@ -97,7 +98,7 @@ class Blocks:
                 yield f"sums{n}", self.whole_keys * self.stride(each.width)
 
     def of_product(self) -> Iterator[tuple[str, Any]]:
-        """Yield the name and size of what all rows of a product need."""
+        """Yield the name and the size in floats of each array for all rows of a product."""
         for n, each in enumerate(self.pairwise.sums):
             if not each.of_key:
                 yield f"sums{n}", self.whole_rows * self.stride(each.width)
@@ -106,10 +107,10 @@ class Blocks:
 
     @property
     def near_floats(self) -> Any:
-        """Floats of a block and a tile."""
+        """Floats of all arrays for a block and a tile."""
         return sum(size for _, size in self.near())
 
     @property
     def row_tiles(self) -> Any:
-        """Blocks of a product's rows."""
+        """The number of blocks of a product's rows."""
         return ceil_div(self.pairwise.row_count, self.rows)

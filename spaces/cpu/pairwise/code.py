@@ -1,4 +1,4 @@
-"""The C of a pairwise kernel: tiles of keys, each past the blocks of rows that see some of them.
+"""The C of a pairwise kernel: each tile of keys meets the blocks of rows that see some of its keys.
 
 Workers share the products. As task mappings:
 
@@ -7,8 +7,8 @@ Workers share the products. As task mappings:
     repeat(rows)                                       scores to weights
     repeat(sum tiles)                                  weights times matrices: each sum
 
-Weights of hidden keys are zero, and what these are multiplied by is finite nearly always: where a
-sum is not, a product is computed again, and hidden keys are passed over.
+Weights of hidden keys are zero, and what they are multiplied by is nearly always finite. If a sum
+turns out not to be, the product is computed again, and hidden keys are skipped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class PairwiseCode:
-    """The kernel called ``entry``. ``operands`` are its arguments in order."""
+    """The kernel called ``entry``; ``operands`` are its arguments in order."""
 
     pairwise: Pairwise
     operands: Sequence[Array]
@@ -47,7 +47,7 @@ class PairwiseCode:
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         packs = (b.function(name) for b, name in self._packs.items())
         tiles = (tile.source() for tile in self._tiles)
         functions = [line for lines in (*packs, *tiles) for line in lines]
@@ -56,7 +56,7 @@ class PairwiseCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory of all workers."""
+        """Bytes of the scratch memory of all workers."""
         return 4 * self.workers * self._scratch
 
     @property
@@ -70,12 +70,12 @@ class PairwiseCode:
 
     @property
     def _scratch(self) -> int:
-        """Floats of a worker's scratch memory: a whole number of cache lines."""
+        """Floats of a worker's scratch memory, a whole number of cache lines."""
         return sum(size for _, size in self._parts) + LINE
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
-        """C variables of the parts that say which row it is."""
+        """The C variables of the parts that number the batch and the rows."""
         parts = (*self.pairwise.batch, *self.pairwise.rows)
         return {part.name: f"p{i}" for i, part in enumerate(parts)}
 
@@ -96,7 +96,7 @@ class PairwiseCode:
 
     @cached_property
     def _packs(self) -> Mapping[RightBlock, str]:
-        """All packed tiles of keys, each once, with the names of the functions that pack."""
+        """All packed tiles of keys, each once, with the names of the functions that pack them."""
         found = dict.fromkeys(map(self._packed, self.pairwise.scores))
         return {block: f"{self.entry}_pack{n}" for n, block in enumerate(found)}
 
@@ -143,7 +143,8 @@ class PairwiseCode:
         )
 
     def _widths(self, each: PairSum) -> Iterator[tuple[int, int]]:
-        """Yield the first column and the columns of each kind of tile: the last may be narrower."""
+        """Yield the first column and the columns of each kind of tile; the last one may be
+        narrower."""
         width, columns = each.width.extent, self.blocks.columns
         whole, rest = divmod(width, columns)
         if whole:
@@ -181,7 +182,7 @@ class PairwiseCode:
         return [*lines, f"const long pair_stride = {self.blocks.pair_stride};"]
 
     def _product(self) -> list[str]:
-        """All sums of a product; those of its keys are stored, too."""
+        """Write the computation of all sums of a product; those of its keys are stored, too."""
         sums = [(n, each) for n, each in enumerate(self.pairwise.sums) if not each.of_key]
         begun = [
             *(self._cleared(n, each) for n, each in sums),
@@ -205,7 +206,7 @@ class PairwiseCode:
         return f"for (long x = 0; x < {size}L; x++) sums{n}[x] = 0.0f;"
 
     def _noticed(self, n: int, each: PairSum, rows: str) -> str:
-        """The line that notes whether a sum is finite."""
+        """Return the line that notes whether a sum is finite."""
         stride, width = self.blocks.stride(each.width), each.width.extent
         return f"finite = finite && tw_all_finite(sums{n}, {rows}, {stride}, {width});"
 
@@ -242,7 +243,7 @@ class PairwiseCode:
     # -- what rows and keys have -------------------------------------------------------------------
 
     def _rows(self, body: Sequence[str]) -> list[str]:
-        """A loop over rows of a block, with the parts of each."""
+        """Write a loop over rows of a block, with the index of each part."""
         parts = split("(first_row + r)", self.pairwise.rows, self._names)
         return ["for (long r = 0; r < rows; r++) {", *indented([*parts, *body]), "}"]
 
@@ -271,7 +272,7 @@ class PairwiseCode:
         return self.pairwise.key_matrices.index((score.right, score.depth))
 
     def _scalars(self, of_key: bool) -> list[str]:
-        """The numbers of all rows, or of a tile's keys."""
+        """Write the computation of the scalars of all rows, or of a tile's keys."""
         found = [(n, s) for n, s in enumerate(self.pairwise.scalars) if s.of_key == of_key]
         if not found:
             return []
@@ -280,12 +281,12 @@ class PairwiseCode:
         return self._keys_of_tile(lines) if of_key else self._all_rows(lines)
 
     def _keys_of_tile(self, body: Sequence[str]) -> list[str]:
-        """A loop over the keys of a tile, which are numbered ``r``."""
+        """Write a loop over the keys of a tile, numbered by ``r``."""
         inner = ["const long key = tile + r;", *body]
         return ["for (long r = 0; r < count; r++) {", *indented(inner), "}"]
 
     def _all_rows(self, body: Sequence[str]) -> list[str]:
-        """A loop over all rows of a product, with the parts of each."""
+        """Write a loop over all rows of a product, with the index of each part."""
         parts = split("r", self.pairwise.rows, self._names)
         head = f"for (long r = 0; r < {self.pairwise.row_count}; r++) {{"
         return [head, *indented([*parts, *body]), "}"]
@@ -329,7 +330,7 @@ class PairwiseCode:
         return lines
 
     def _weights(self) -> list[str]:
-        """Scores become weights, row by row."""
+        """Write the loop that turns scores into weights, row by row."""
         weights = Weights(self._access, self.blocks.lanes)
         whole = weights.write(masked=False)
         if not self.pairwise.is_bounded:
@@ -357,7 +358,8 @@ class PairwiseCode:
         return ["if (careful) {", *indented(careful), "} else {", *indented(lines), "}"]
 
     def _operands(self, n: int, each: PairSum) -> tuple[str, str, int]:
-        """The weights, the matrix, and the distance of rows of this and of the sum."""
+        """Return the array of weights, that of the matrix, and the stride of rows of the matrix and
+        the sum."""
         weight = f"pairs{self.pairwise.weights.index(each.weight)}"
         known = self.pairwise.row_matrices if each.of_key else self.pairwise.key_matrices
         side = "rows" if each.of_key else "keys"
@@ -365,7 +367,7 @@ class PairwiseCode:
         return weight, matrix, self.blocks.stride(each.width)
 
     def _sum(self, n: int, each: PairSum) -> list[str]:
-        """The lines that add what a block and a tile give to a sum."""
+        """Return the lines that add the products of a block and a tile to a sum."""
         b = self.blocks
         weight, matrix, stride = self._operands(n, each)
         at, end, terms = ("k", "count", "rows") if each.of_key else ("r", "rows", "count")
@@ -384,8 +386,8 @@ class PairwiseCode:
         return [*lines, "}"]
 
     def _careful(self, n: int, each: PairSum) -> list[str]:
-        """The same where what is hidden may be infinite or NaN: keys that are hidden from a row are
-        passed over, a pair after the other."""
+        """Return the same lines for hidden elements that may be infinite or NaN: pairs whose key is
+        hidden from the row are skipped, and the others are added one by one."""
         weight, matrix, stride = self._operands(n, each)
         row, own = ("r", "k") if each.of_key else ("k", "(first_row + r)")
         width = f"{each.width.extent} - e"
@@ -412,7 +414,7 @@ class PairwiseCode:
         return self._all_rows(lines) if lines else []
 
     def _stored(self, access: Access[Pairwise], of_key: bool) -> list[str]:
-        """The lines that store row ``r`` of each sum of rows, or of keys."""
+        """Return the lines that store row ``r`` of each sum of rows, or of keys."""
         lines = []
         for n, each in enumerate(self.pairwise.sums):
             if each.of_key == of_key:

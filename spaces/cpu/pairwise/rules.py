@@ -1,4 +1,4 @@
-"""The rules of pairwise kernels, each with the sentence that says why it rules a schedule out."""
+"""The rules that refuse a schedule of a pairwise kernel, each with its sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def pairwise_rules(template: PairwiseTemplate) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     return (
         *whole_tile_rules("score", template.cpu),
         *whole_tile_rules("sum", template.cpu),
@@ -64,7 +64,7 @@ def _size_rules(template: PairwiseTemplate) -> list[Rule]:
 
 
 def _least(template: PairwiseTemplate, c: Any) -> Any:
-    """Tell whether a block and a tile are the smallest ones, which always may be."""
+    """Tell whether a block and a tile are the smallest ones, which are always allowed."""
     first = {decision.name: decision.values[0] for decision in template.decisions}
     return np.equal(c["rows"], first["rows"]) & np.equal(c["keys"], first["keys"])
 

@@ -1,4 +1,4 @@
-"""Programs that have pairwise kernels on a CPU, and reasons why others have none."""
+"""The programs that have pairwise kernels on a CPU, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_pairwise(workload: Workload) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Say why a workload has no pairwise kernel; return None if it has one."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices; needs sums over pairs of rows and keys"
     found = pairwise_of(workload.program)

@@ -1,8 +1,8 @@
 """The CPU template for sums over pairs of rows and keys, along both: gradients of attention.
 
-It is a template of its own beside ``chained``, for the loops are the other way around: a tile of
-keys stays while rows pass, sums of rows wait in memory, and no weight is ever corrected. What
-copies rows, finds bounds and multiplies is shared.
+It is a template of its own beside ``chained``, for its loops are nested the other way around: a
+tile of keys stays while rows pass, sums of rows wait in memory, and no weight is ever corrected.
+The code that copies rows, finds bounds and multiplies is shared.
 
 Decisions:
 
@@ -38,12 +38,12 @@ from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_ROWS = 384
-"""Rows of a block: as many as pay for the copies of a tile's keys."""
+"""The most rows of a block: enough to pay for the copies of a tile's keys."""
 MOST_KEYS = 512
 
 
 class PairwiseTemplate(CpuTemplate):
-    """One visit of each pair of a row and a key, in float32."""
+    """Sums over pairs in float32, each pair of a row and a key visited once."""
 
     name: ClassVar[str] = "pairwise"
     version: ClassVar[int] = 1
@@ -60,15 +60,16 @@ class PairwiseTemplate(CpuTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
-        """Why not: no sums over pairs of rows and keys, or arrays that are read otherwise."""
+        """Say why there is no kernel: no sums over pairs of rows and keys, or an access that has no
+        code."""
         return why_not_pairwise(workload)
 
     def blocks(self, values: Columns) -> Blocks:
-        """The sizes of a schedule, or of columns of many."""
+        """Return the sizes of a schedule, or of columns of many."""
         return Blocks.of(self.pairwise, self.lanes, values)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.pairwise.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.pairwise.traffic``."""
         return pairwise_quantities(self, columns)
 
     def _code(self, schedule: Schedule, entry: str) -> Code:

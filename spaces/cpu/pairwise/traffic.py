@@ -1,7 +1,7 @@
 """Work and memory traffic of pairwise kernels; names and units are those of ``spaces.quantities``.
 
-Operations of a product are those of its register tiles, whole tiles at borders included: a tile of
-keys that some rows of a block do not see is computed for all of them.
+Operations of a product are those of whole register tiles, those at borders included: a tile of keys
+that some rows of a block do not see is computed for all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def pairwise_quantities(template: PairwiseTemplate, columns: Columns) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Compute every quantity, one float64 array each."""
     cpu, b, found = template.cpu, template.blocks(columns), template.pairwise
     tiles = float(found.batches) * template.visited_tiles.of(b.rows, b.keys)[0]
     pairs = tiles * _filled(found.row_count, b.rows) * _filled(found.key.extent, b.keys)
@@ -39,12 +39,12 @@ def pairwise_quantities(template: PairwiseTemplate, columns: Columns) -> dict[st
 
 
 def _filled(extent: int, size: Any) -> Any:
-    """How many of ``size`` places a block or a tile fills in the mean."""
+    """Compute how many of ``size`` places a block or a tile fills in the mean."""
     return extent / ceil_div(extent, size)
 
 
 def _work(template: PairwiseTemplate, columns: Columns, tiles: Any, pairs: Any) -> dict[str, Any]:
-    """Operations, instructions and registers."""
+    """Compute operations, instructions and registers."""
     b, found, lanes = template.blocks(columns), template.pairwise, template.lanes
     depth = float(sum(score.depth.extent for score in found.scores))
     widths = [each.width.extent for each in found.sums]
@@ -77,7 +77,7 @@ def _work(template: PairwiseTemplate, columns: Columns, tiles: Any, pairs: Any) 
 
 
 def _memory(template: PairwiseTemplate, columns: Columns, tiles: Any) -> dict[str, Any]:
-    """Bytes moved."""
+    """Compute the bytes that move."""
     b, found, cpu = template.blocks(columns), template.pairwise, template.cpu
     rows = sum(b.whole(part) for _, part in found.row_matrices)
     keys = sum(b.whole(part) for _, part in found.key_matrices)
@@ -96,7 +96,7 @@ def _memory(template: PairwiseTemplate, columns: Columns, tiles: Any) -> dict[st
 
 
 def _operations(template: PairwiseTemplate) -> float:
-    """Operations for each pair of what weights compute of it, equal ones once."""
+    """Return the operations of all weights for each pair, equal ones counted once."""
     seen = set()
     total = float(len(template.pairwise.weights))
     for weight in template.pairwise.weights:

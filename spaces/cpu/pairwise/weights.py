@@ -1,4 +1,4 @@
-"""The C that makes weights of the scores of a row and a tile of keys, in place."""
+"""The C that turns the scores of a row and a tile of keys into weights, in place."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tilewright.spaces.language.tree import Expression
 
 @dataclass(frozen=True)
 class Weights:
-    """Writes the weights of row ``r`` of a block, whose keys begin at ``tile``."""
+    """Writes the weights of row ``r`` of a block for the keys from ``tile`` on."""
 
     access: Access[Pairwise]
     lanes: int
 
     def write(self, masked: bool) -> list[str]:
-        """The lines for a row that sees all keys of the tile, or only some if ``masked``. Keys that
-        it does not see have the weight :data:`~spaces.cpu.chained.chain.HIDDEN`."""
+        """Return the lines for a row that sees all keys of the tile, or only some if ``masked``:
+        hidden keys have the weight :data:`~spaces.cpu.chained.chain.HIDDEN`."""
         pairwise = self.access.chained
         lines: list[str] = []
         row = VectorScope("g", self._of_row, lines, magnitudes=magnitudes(pairwise.program))
@@ -40,7 +40,7 @@ class Weights:
         return ["{", *(f"  {x}" for x in (*lines, loop, *(f"  {y}" for y in body), "}")), "}"]
 
     def _inside(self, keys: Scope) -> str:
-        """The mask of the keys of a vector that count."""
+        """Write the mask of the keys of a vector that count, and return its variable."""
         keys.lines.append("const vi k = tw_ramp(j);")
         tests = ["(k >= (int)low)", "(k < (int)high)"]
         tests += [f"({keys.condition(condition)})" for condition in self.access.chained.conditions]
@@ -70,7 +70,7 @@ class Weights:
 
 
 def _shown(inside: str | None, weight: Expression, value: str) -> str:
-    """The weight where a key counts. No other weight is the zero that hides."""
+    """Return a key's weight, or the one that hides it; no other weight is a negative zero."""
     if inside is None:
         return value
     value += "" if positive(weight) else " + tw_set(0.0f)"

@@ -1,8 +1,9 @@
-"""Kernels over ranges of entries on a CPU: what can be decided, and what rules it.
+"""The CPU template of kernels over ranges of entries.
 
-Rows of sparse matrices and of graphs are as long as their data say, and what their entries gather
-lies anywhere. The space is about vectors that stay in registers for a row, entries that are
-fetched ahead, and workers with equal numbers of entries. See ``spaces.cpu.ragged.code``.
+Rows of sparse matrices and of graphs are as long as their data say, and their entries gather
+elements from anywhere. Decisions: ``vectors`` that stay in registers for a row, ``unroll`` and
+``prefetch`` of entries, ``parallel_over`` rows or entries, and ``workers``. See
+``spaces.cpu.ragged.code``.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 class RaggedTemplate(CpuTemplate):
-    """Sparse matrices, graphs, packed sequences: reductions over a range of entries for each
-    row."""
+    """Reductions over a range of entries for each row: sparse matrices, graphs, packed
+    sequences."""
 
     name: ClassVar[str] = "ragged"
     version: ClassVar[int] = 1
@@ -44,7 +45,8 @@ class RaggedTemplate(CpuTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
-        """Why not: nothing that is reduced over a range, or a step that depends on other rows."""
+        """Say why there is no kernel: nothing is reduced over a range, or a step depends on other
+        rows."""
         return why_not_ragged(workload, cpu)
 
     @cached_property
@@ -57,7 +59,7 @@ class RaggedTemplate(CpuTemplate):
 
     @property
     def longest_row(self) -> float:
-        """Entries of the longest row, as draws have it."""
+        """Entries of the longest row, as the table of ranges is drawn."""
         view = self.view
         if not view.has_rows:
             return view.entries / self.cpu.threads
@@ -68,7 +70,7 @@ class RaggedTemplate(CpuTemplate):
         return min(float(view.entries), mean * view.rows ** (1.0 / (drawn.skew - 1.0)) + 1.0)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.ragged.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.ragged.traffic``."""
         return ragged_quantities(self, columns)
 
     def _code(self, schedule: Schedule, entry: str) -> Code:

@@ -1,1 +1,1 @@
-"""Contractions of few rows, whose large operand streams by once."""
+"""Matrix products of few rows, whose large operand streams past them once."""

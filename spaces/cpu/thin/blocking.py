@@ -1,6 +1,6 @@
-"""How a thin product is cut: workers along columns and depth, blocks, tiles.
+"""The extents of workers' chunks, blocks and tiles of a thin product.
 
-Works on integers and, element by element, on NumPy arrays of them.
+All functions work on integers and, element by element, on NumPy arrays of them.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from tilewright.spaces.cpu.blocked.blocking import blocks_of
 from tilewright.spaces.workloads.product import Product
 
 THIN_ROWS = 16
-"""Rows up to which a product is thin: the right operand is used too little to repay a copy."""
+"""The most rows of a thin product: they use the right operand too little to repay a copy of it."""
 CHUNK_UNIT = 64
-"""A worker's share of the depth is a multiple of this many terms: whole vectors, whole lines."""
+"""A worker's share of the depth is a multiple of this many terms: whole vectors and whole lines."""
 
 
 @dataclass(frozen=True)
 class ThinBlocking:
-    """Extents, outermost first: a worker's chunk, the blocks in it, the tile in them.
+    """Extents in elements, the outermost first: a worker's chunk, the blocks in it, the tiles in
+    them.
 
-    Of a batch of products, a worker has its chunk of ``chunk_batches`` neighbours. ``depth_chunks``
-    counts the workers along the depth that have anything to do.
+    Of a batch of products, a worker has a chunk of ``chunk_batches`` neighbouring ones.
+    ``depth_chunks`` counts the workers along the depth that have anything to do.
     """
 
     batch_workers: Any
@@ -43,12 +44,12 @@ class ThinBlocking:
 
     @property
     def workers(self) -> Any:
-        """All that work at once."""
+        """The number of workers."""
         return self.batch_workers * self.column_workers * self.depth_workers
 
 
 def thin_blocking(product: Product, tile_columns: Any, values: Mapping[str, Any]) -> ThinBlocking:
-    """The extents that the decisions ``values`` (integers or arrays) lead to."""
+    """Compute the extents that the decisions ``values`` (integers or arrays) lead to."""
     column_workers, depth_workers = values["column_workers"], values.get("depth_workers", 1)
     column_tiles = ceil_div(ceil_div(product.columns, tile_columns), column_workers)
     column_blocks = blocks_of(column_tiles, values["block_columns"], tile_columns)

@@ -1,8 +1,8 @@
-"""The C of a product with few rows: the right operand streams by once, nothing of it is packed.
+"""The C of a product with few rows: the right operand is read once, and none of it is packed.
 
-The whole left operand is small enough to stay in cache, so there are no blocks of rows. Workers
-share columns, depth, or both (split-K): then each depth worker has partial sums of its own, and
-after all have finished a second pass adds them up. As task mappings:
+The whole left operand is small enough to stay in the caches, so that there are no blocks of rows.
+Workers share columns, depth, or both (split-K): each depth worker then has partial sums of its own,
+which a second pass adds up after all have finished. As task mappings:
 
     spatial(batch workers) * repeat(batches)
                      * spatial(column workers, depth workers) * repeat(column blocks, depth blocks)
@@ -41,13 +41,13 @@ from tilewright.spaces.workloads.product import Product
 
 @dataclass(frozen=True)
 class ThinCode:
-    """The kernel called ``entry`` of ``product`` under the decisions ``values``.
+    """The kernel called ``entry`` that computes ``product`` under the decisions ``values``.
 
-    ``dots`` chooses the micro-kernel: lanes along the depth instead of along columns. The depth is
-    walked in steps of ``terms`` terms each (see ``spaces.cpu.tiles.steps``). ``blocks_ahead``
-    prefetches other blocks of depth instead of other tiles of columns. A kernel that ``is_open``
-    has any number of rows up to the product's, and a micro-kernel for each height that the last
-    tile may have.
+    ``dots`` selects the micro-kernel whose lanes run along the depth instead of along columns. The
+    depth is walked in steps of ``terms`` terms each (see ``spaces.cpu.tiles.steps``).
+    ``blocks_ahead`` prefetches later blocks of the depth instead of later tiles of columns. If the
+    kernel ``is_open``, a call gives its number of rows, up to the product's, and there is a
+    micro-kernel for each height that the last tile may have.
     """
 
     product: Product
@@ -62,7 +62,7 @@ class ThinCode:
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         lines = [
             *self._at.packing(f"{self.entry}_left", self._rows),
             *(line for tile in self._tiles for line in tile.source()),
@@ -76,7 +76,7 @@ class ThinCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory of all workers."""
+        """Bytes of the scratch memory of all workers."""
         return self._at.workspace_bytes
 
     @cached_property
@@ -85,14 +85,14 @@ class ThinCode:
 
     @property
     def _rows(self) -> int | str:
-        """Rows of the product, or the C variable that has those of a call."""
+        """The number of rows of the product, or the C variable of those that a call gives."""
         return "rows_given" if self.is_open else self.product.rows
 
     # -- functions -----------------------------------------------------------------------------
 
     @cached_property
     def _tiles(self) -> list[RegisterTile | DotTile]:
-        """Micro-kernels by shape: the full tile, and those of the last row and column."""
+        """The micro-kernels: for a full tile, and for the last rows and columns."""
         b, product = self.blocks, self.product
         return [
             self._micro_kernel(rows, columns)
@@ -171,7 +171,7 @@ class ThinCode:
         return [f"  {open_rows(self.product)}"] if self.is_open else []
 
     def _part(self, part: Sequence[Index]) -> list[str]:
-        """A worker's chunk of one product of the batch."""
+        """Write a worker's chunk of one product of the batch."""
         number, *chunk = part
         if not self.product.batch:
             return self._chunk(chunk)
@@ -179,7 +179,7 @@ class ThinCode:
         return [*places, *self._chunk(chunk)]
 
     def _chunk(self, chunk: Sequence[Index]) -> list[str]:
-        """A worker's columns and depth: its rows packed, then block after block."""
+        """Write a worker's columns and depth: its rows are packed, then block follows block."""
         b, product, steps = self.blocks, self.product, self._at.chunk_steps
         lines = [
             f"const long column0 = {chunk[0] * b.chunk_columns};",
@@ -197,7 +197,8 @@ class ThinCode:
         return lines + blocks.emit(0, self._column_block, extents=("chunk_columns",), prefix="b")
 
     def _column_block(self, start: Sequence[Index]) -> list[str]:
-        """All depth of a block of columns, and the epilogue if these are the whole sums."""
+        """Write all of the depth for a block of columns, and the epilogue if the sums are complete
+        then."""
         b = self.blocks
         depths = repeat(b.depth_blocks) * spatial(self._at.block_steps)
         lines = [
@@ -210,7 +211,7 @@ class ThinCode:
         return lines
 
     def _finish_call(self, column: Index, columns: str) -> str:
-        """The epilogue of ``columns`` columns from ``column`` on."""
+        """Return the call of the epilogue for ``columns`` columns from ``column`` on."""
         product = self.product
         output = f"c + {product.layout(product.output).emit(0, column)}"
         sums = f"sums + {self._at.sums.emit(0, column)}" if self._at.sums else output
@@ -222,7 +223,8 @@ class ThinCode:
         return f"{self.entry}_finish({arguments});"
 
     def _depth_block(self, start: Sequence[Index]) -> list[str]:
-        """The tiles of one block; row tiles run fastest, while the right tile is in L1."""
+        """Write the tiles of one block; tiles of rows run fastest, while the right tile is in
+        L1."""
         b, product = self.blocks, self.product
         counts = (ceil_div(product.rows, b.tile_rows), b.block_columns // b.tile_columns)
         tiles = repeat(*counts, order=(1, 0)) * spatial(b.tile_rows, b.tile_columns)
@@ -246,7 +248,8 @@ class ThinCode:
         return [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0);"]
 
     def _reducer(self) -> list[str]:
-        """The second pass of a split depth: a column worker adds the partial sums up."""
+        """Return the C function of the second pass: each column worker adds up partial sums of its
+        columns."""
         b, product = self.blocks, self.product
         if b.depth_chunks == 1:
             return []

@@ -1,4 +1,4 @@
-"""Where a product with few rows has its operands, packed rows and partial sums."""
+"""The memory of a product with few rows: operands, packed rows and partial sums."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from tilewright.spaces.schedule import Value
 from tilewright.spaces.workloads.product import Product
 
 MOST_BLOCKS = 1024
-"""Blocks of depth that are added to one sum as they are."""
+"""The most blocks of the depth that are added to one sum without compensation of rounding
+errors."""
 
 
 @dataclass(frozen=True)
 class ThinPlaces:
-    """Layouts in memory under the decisions ``values``; the depth is walked in steps of ``terms``
-    terms each (see ``spaces.cpu.tiles.steps``)."""
+    """The layouts in memory under the decisions ``values``; the depth is walked in steps of
+    ``terms`` terms each (see ``spaces.cpu.tiles.steps``)."""
 
     product: Product
     values: Mapping[str, Value]
@@ -34,61 +35,61 @@ class ThinPlaces:
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory of all workers: their packed rows, then the partial sums."""
+        """Bytes of the scratch memory of all workers: their packed rows, then the partial sums."""
         sums = self.blocks.batch_workers * self.sums_floats
         return int(4 * (self.sums_start + sums + self.excess))
 
     @property
     def workers(self) -> int:
-        """All workers."""
+        """The number of workers."""
         return int(self.blocks.workers)
 
     @property
     def steps(self) -> int:
-        """Steps of the whole depth."""
+        """The number of steps of the whole depth."""
         return self.product.terms // self.terms
 
     @property
     def chunk_steps(self) -> int:
-        """Steps of a worker."""
+        """The number of steps of a worker."""
         return int(self.blocks.chunk_depth) // self.terms
 
     @property
     def block_steps(self) -> int:
-        """Steps of a block of depth."""
+        """The number of steps of a block of the depth."""
         return int(self.blocks.block_depth) // self.terms
 
     @cached_property
     def left(self) -> Stream:
-        """The rows as they lie."""
+        """The left operand, read in place."""
         return stream(self.product, self.product.left, self.terms)
 
     @cached_property
     def right(self) -> Stream:
-        """The other operand as it lies."""
+        """The right operand, read in place."""
         return stream(self.product, self.product.right, self.terms)
 
     @property
     def packed_dtype(self) -> str:
-        """Dtype of packed rows."""
+        """The type of packed rows."""
         return PAIR if self.terms > 1 else "float32"
 
     @cached_property
     def packed_left(self) -> Strided | None:
-        """Layout of a worker's share of the rows, contiguous along the depth and a little apart,
-        so that they do not compete for the same cache sets."""
+        """The layout of a worker's share of the rows, contiguous along the depth; None if they are
+        not packed. Rows are padded, so that they do not compete for the same cache sets."""
         if not self.values["pack_left"]:
             return None
         return row_major(self.product.rows, self.chunk_steps).padded(1, LINE)
 
     @property
     def left_floats(self) -> int:
-        """Scratch memory of a worker's packed rows."""
+        """Floats of a worker's packed rows."""
         return round_up(self.packed_left.size + self.lanes, LINE) if self.packed_left else 0
 
     @cached_property
     def sums(self) -> Strided | None:
-        """Layout of a depth worker's partial sums, where the output cannot hold them itself."""
+        """The layout of a depth worker's partial sums; None if the output holds them."""
         is_float = self.product.output.dtype == "float32"
         if self.blocks.depth_chunks == 1 and is_float and not self.is_long:
             return None
@@ -96,27 +97,28 @@ class ThinPlaces:
 
     @property
     def is_long(self) -> bool:
-        """Whether so many blocks of depth are added up that what rounding adds is kept."""
+        """True if so many blocks of the depth are added up that rounding errors are compensated."""
         return bool(self.blocks.depth_blocks > MOST_BLOCKS)
 
     @property
     def excess(self) -> int:
-        """Floats from the partial sums to what rounding added to them; 0 if it is not kept."""
+        """Floats from the partial sums to the rounding errors that are kept of them; 0 if none
+        are."""
         return int(self.blocks.batch_workers * self.sums_floats) if self.is_long else 0
 
     @property
     def sums_start(self) -> int:
-        """Where the partial sums begin in the workspace, in floats: past the packed rows."""
+        """The start of the partial sums in the workspace, in floats: behind the packed rows."""
         return self.workers * self.left_floats
 
     @property
     def sums_floats(self) -> int:
-        """Scratch memory of the partial sums of one product."""
+        """Floats of the partial sums of one product."""
         return self.sums.size * self.blocks.depth_chunks if self.sums else 0
 
     def packing(self, name: str, rows: int | str) -> list[str]:
-        """C function ``name(p, q, depth)``: copies the terms of ``rows`` from p to q. If these are
-        a C variable, it comes before the depth."""
+        """Return the C function ``name(p, q, depth)`` that packs the terms of ``rows`` from p to q.
+        If ``rows`` is the name of a C variable, the function takes it before the depth."""
         packed, left = self.packed_left, self.left
         if packed is None:
             return []

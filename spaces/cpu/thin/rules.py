@@ -1,4 +1,4 @@
-"""What rules out a schedule of a thin product, and the sentence that says so."""
+"""The rules that refuse a schedule of a thin product, each with its sentence."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.thin.template import Thin
 
 LEAST_CHAINS = 4
-"""Independent accumulations below which even a memory-bound loop waits for its FMAs."""
+"""The least independent accumulations: with fewer, even a memory-bound loop waits for its FMAs."""
 BUSY_CHAINS = 8
-"""The same for a loop with a few rows' work for each vector it reads."""
+"""The least independent accumulations of a loop with several rows' work for each vector that it
+reads."""
 STREAMS = 8
-"""Rows of the right operand at a time that hardware is sure to fetch ahead by itself."""
+"""Rows of the right operand at a time that hardware is sure to prefetch by itself."""
 LEAST_DEPTH = 32
-"""Terms of a block below which more than a few rows wait for the traffic of their sums."""
+"""The least terms of a block: with fewer, products of several rows wait for their sums."""
 TERMS = 1024
-"""Terms at most that one accumulator adds up before partial sums are joined."""
+"""The most terms that one accumulator adds up before partial sums are joined."""
 REUSE = 0.75
-"""Share of the most multiply-adds a load that a tile of dot products is to reach."""
+"""The share of the most multiply-adds per load that a tile of dot products must reach."""
 
 
 def thin_rules(template: Thin) -> tuple[Rule, ...]:
-    """All rules of a thin template."""
+    """Return all rules of a thin template."""
     return (
         *_tile_rules(template),
         *([] if template.packed else _prefetch_rules(template)),
@@ -52,7 +53,8 @@ def thin_rules(template: Thin) -> tuple[Rule, ...]:
 
 
 def _sum_rules(template: Thin) -> list[Rule]:
-    """A block of a dot product is shared by the lanes of its accumulators."""
+    """Return the rule that the accumulators of a dot product take no more than :data:`TERMS` terms
+    each."""
     most = template.lanes * TERMS
     longest = max(int(d.values[-1]) for d in template.decisions if d.name == "block_depth")
     if most >= min(template.product.terms, longest):
@@ -114,7 +116,7 @@ def _tile_rules(template: Thin) -> list[Rule]:
 
 
 def _tiles(template: Thin, widest: int) -> list[dict[str, Any]]:
-    """The tiles that fit the registers and the product."""
+    """Return the tiles that fit the registers and the product."""
     reads = _tile_reads(template)
     choices = {d.name: d.values for d in template.decisions}
     tiles = (
@@ -129,8 +131,8 @@ def _tiles(template: Thin, widest: int) -> list[dict[str, Any]]:
 
 
 def _stream_reuse(template: Thin) -> Rule:
-    """As few row tiles as leave room for two vectors a row, or for a panel: each reads the right
-    operand again."""
+    """Return the rule that there are as few row tiles as leave room for two vectors a row, or for a
+    panel: each row tile reads the right operand again."""
     thin = template.product
     vectors = max(2, PANEL // template.lanes) if template.packed else 2
     most = ceil_div(thin.rows, (template.cpu.vector_registers - 3) // vectors)
@@ -146,10 +148,10 @@ def _stream_reuse(template: Thin) -> Rule:
 
 
 def _dots_reuse(tiles: list[dict[str, Any]]) -> Rule:
-    """Both operands of a dot product are loaded: square tiles load least."""
+    """Return the rule that tiles of dot products, which load both operands, are nearly square."""
 
     def multiplies(c: Any) -> Any:
-        """Multiply-adds a load."""
+        """Return the multiply-adds per load."""
         return c["tile_rows"] * c["tile_columns"] / (c["tile_rows"] + c["tile_columns"])
 
     least = REUSE * max(multiplies(tile) for tile in tiles)
@@ -165,7 +167,8 @@ def _dots_reuse(tiles: list[dict[str, Any]]) -> Rule:
 
 
 def _prefetch_rules(template: Thin) -> list[Rule]:
-    """Software fetches ahead what hardware does not: many rows, or columns, at a time."""
+    """Return the rule that software prefetches what hardware does not: many rows or columns at a
+    time."""
     thin, across = template.product, "tile_columns" if template.dots else "block_depth"
     if thin.right.bytes <= template.cpu.l2_bytes:
         return []
@@ -267,7 +270,8 @@ _EXTENT = {"block_depth": "terms", "block_columns": "columns"}
 
 
 def _distinct(template: Thin, name: str) -> Rule:
-    """Bounds beyond the product's extent mean the same: only the smallest of them stays."""
+    """Return the rule that, of bounds beyond the product's extent, only the smallest is allowed:
+    all mean the same."""
     values = next(d.values for d in template.decisions if d.name == name)
     extent = getattr(template.product, _EXTENT[name])
     most = min((int(v) for v in values if int(v) >= extent), default=int(values[-1]))

@@ -1,10 +1,11 @@
-"""CPU templates for products of few rows (a batch of 1 to 16 through a layer).
+"""The CPU templates for products of few rows (a batch of 1 to 16 through a layer).
 
-Such a product moves the whole right operand through the core for a handful of FMAs an element,
-so it is bound by memory: nothing of the right operand is packed, and its bytes are read in the
-order in which they lie. ``ThinStream`` serves an operand contiguous along columns (lanes along
-columns), ``ThinDots`` one contiguous along the depth (lanes along the depth), ``ThinPacked`` one
-in packed panels (lanes along columns, which are read from their beginning to their end).
+Such a product moves the whole right operand through the core for a few FMAs an element, so that it
+is bound by memory: none of the right operand is packed, and its bytes are read in the order in
+which they lie. ``ThinStream`` serves an operand that is contiguous along columns (lanes along
+columns), ``ThinDots`` one that is contiguous along the depth (lanes along the depth),
+``ThinPacked`` one in packed panels (lanes along columns; each panel is read from its beginning to
+its end).
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ from tilewright.spaces.workloads.product import orient, product_of
 from tilewright.spaces.workloads.workload import Workload
 
 FEW_ROWS = 3
-"""Rows up to which memory is all that counts: then a few rows of the right operand at a time are
-swept by whole, and prefetched by whole."""
+"""The most rows for which memory alone counts: whole rows of the right operand are then read a few
+at a time, and prefetched."""
 DEPTHS = tuple(2**i for i in range(10, 15))
-"""Terms of a block of what is contiguous along the depth."""
+"""Terms of a block of an operand that is contiguous along the depth."""
 UNBOUNDED = 2**30
-"""Columns of a block that has all of them."""
+"""The bound of a block that has all columns."""
 
 
 class Thin(CpuTemplate):
-    """The base of the templates, which ``dots`` and ``packed`` tell apart."""
+    """The base of the templates for few rows, which ``dots`` and ``packed`` tell apart."""
 
     version: ClassVar[int] = 5
     dots: ClassVar[bool]
@@ -68,7 +69,8 @@ class Thin(CpuTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
-        """Why not: too many rows, the other order of the right operand, or no product."""
+        """Say why there is no kernel: too many rows, another order of the right operand, or no
+        product."""
         for operand in workload.operands:
             if operand.dtype not in FLOATS:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
@@ -87,19 +89,19 @@ class Thin(CpuTemplate):
         return None
 
     def blocks(self, values: Mapping[str, Any]) -> ThinBlocking:
-        """The extents that decisions lead to, for one schedule or for columns of many."""
+        """Return the extents that decisions lead to, for one schedule or for columns of many."""
         return thin_blocking(self.product, self.tile_columns(values), self.complete(values))
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.thin.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.thin.traffic``."""
         return thin_quantities(self, columns)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why not: rows alone can be open."""
+        """Say why an axis cannot be open: only that of rows can."""
         return why_no_open_rows(self.product, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
-        """Return the kernel of any number of rows up to the product's."""
+        """Return the kernel of any number of rows, up to the product's."""
         code = self._code(schedule, f"{self.entry(schedule)}_open", is_open=True)
         return c_kernel(self.workload, self._prelude(), code, axis)
 
@@ -120,7 +122,8 @@ class Thin(CpuTemplate):
         )
 
     def _has_pairs(self) -> bool:
-        """Whether the dot instruction applies: twice the work of an FMA, so it always pays."""
+        """Tell whether the dot instruction applies: it does twice the work of an FMA, so that it
+        always pays."""
         dtypes = {operand.dtype for operand in self.product.workload.factors}
         product = self.product
         pairs = dtypes == {"bfloat16"} and product.has_pairs(product.left)
@@ -129,44 +132,44 @@ class Thin(CpuTemplate):
 
     @abstractmethod
     def tile_columns(self, values: Mapping[str, Any]) -> Any:
-        """Columns of a tile."""
+        """Compute the columns of a tile."""
 
     @abstractmethod
     def registers(self, values: Mapping[str, Any]) -> Any:
-        """Vector registers that a tile takes."""
+        """Compute the vector registers that a tile takes."""
 
     @abstractmethod
     def chains(self, values: Mapping[str, Any]) -> Any:
-        """Independent accumulations of a tile."""
+        """Compute the number of independent accumulations of a tile."""
 
     @abstractmethod
     def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The decisions with those that this template leaves no choice for."""
+        """Return the decisions, completed by those that this template leaves no choice for."""
 
     @abstractmethod
     def _tile_decisions(self) -> tuple[Decision, ...]: ...
 
 
 class ThinStream(Thin):
-    """Lanes along columns: a few rows of the right operand at a time stream by whole."""
+    """Lanes along columns: whole rows of the right operand are read, a few at a time."""
 
     name: ClassVar[str] = "thin_stream"
     dots: ClassVar[bool] = False
 
     def tile_columns(self, values: Mapping[str, Any]) -> Any:
-        """Whole vectors."""
+        """Compute the columns of a tile: whole vectors."""
         return values["tile_vectors"] * self.lanes
 
     def registers(self, values: Mapping[str, Any]) -> Any:
-        """Accumulators, one vector of the right operand, one broadcast."""
+        """Compute the registers: accumulators, one vector of the right operand, one broadcast."""
         return values["tile_rows"] * values["tile_vectors"] + 2
 
     def chains(self, values: Mapping[str, Any]) -> Any:
-        """The accumulators."""
+        """Compute the number of accumulators."""
         return values["tile_rows"] * values["tile_vectors"]
 
     def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """All is decided."""
+        """Return the decisions, for all are made."""
         return values
 
     def _tile_decisions(self) -> tuple[Decision, ...]:
@@ -190,7 +193,7 @@ class ThinPacked(ThinStream):
     packed: ClassVar[bool] = True
 
     def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Columns need no blocks: nothing of them is used twice."""
+        """Add the bound of all columns: these need no blocks, for nothing of them is used twice."""
         return {**values, "block_columns": UNBOUNDED}
 
     def _tile_decisions(self) -> tuple[Decision, ...]:
@@ -210,19 +213,20 @@ class ThinDots(Thin):
     dots: ClassVar[bool] = True
 
     def tile_columns(self, values: Mapping[str, Any]) -> Any:
-        """As many as the decision of this name says."""
+        """Return the decision ``tile_columns``."""
         return values["tile_columns"]
 
     def registers(self, values: Mapping[str, Any]) -> Any:
-        """Accumulators, the rows' vectors, one vector of the right operand."""
+        """Compute the registers: accumulators, the rows' vectors, one vector of the right
+        operand."""
         return self.chains(values) + values["tile_rows"] + 1
 
     def chains(self, values: Mapping[str, Any]) -> Any:
-        """Accumulators: a result has as many as the loop is unrolled."""
+        """Compute the number of accumulators: each result has as many as the loop is unrolled."""
         return values["tile_rows"] * values["tile_columns"] * values["unroll"]
 
     def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Columns need no blocks: nothing of them is used twice."""
+        """Add the bound of all columns: these need no blocks, for nothing of them is used twice."""
         return {**values, "block_columns": UNBOUNDED}
 
     def _tile_decisions(self) -> tuple[Decision, ...]:
@@ -235,5 +239,6 @@ class ThinDots(Thin):
 
 
 def _even_parts(rows: int) -> tuple[int, ...]:
-    """Rows of a tile when there are 1, 2, ... tiles, as even as can be; each height once."""
+    """Return the heights of tiles if there are 1, 2, ... tiles, as even as they can be; each height
+    once."""
     return tuple(sorted({ceil_div(rows, tiles) for tiles in range(1, rows + 1)}))

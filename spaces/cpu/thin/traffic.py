@@ -1,8 +1,8 @@
 """Work and memory traffic of a thin product; names and units are those of ``spaces.quantities``.
 
-The right operand is read tile by tile, from L2 again by all tiles of rows but the first if L1 does
-not hold the tile; the left operand and the sums are read again for each tile and each block of
-depth, from whichever cache holds them.
+The right operand is read tile by tile; if L1 does not hold a tile, all tiles of rows but the first
+read it from L2 again. The left operand and the sums are read again for each tile and each block of
+the depth, from the cache that holds them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Compute every quantity, one float64 array each."""
     traffic = _Traffic(template, widened(columns))
     found = filled(
         {**traffic.executed(), **traffic.moved(), **traffic.kept(), **traffic.divided()},
@@ -39,8 +39,8 @@ def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
 
 @dataclass(frozen=True)
 class _MainLoop:
-    """What the innermost loops of all workers execute; ``left_bytes`` are what they load of the
-    left operand, and ``updates`` loads and stores of sums."""
+    """Counts of what the innermost loops of all workers execute: ``left_bytes`` are the bytes that
+    they load of the left operand, and ``updates`` the loads and stores of sums."""
 
     multiplies: Any
     right_loads: Any
@@ -53,7 +53,8 @@ class _MainLoop:
 
 @dataclass(frozen=True)
 class _Traffic:
-    """The quantities of schedules with these ``values`` of decisions, by what they are about."""
+    """The quantities of schedules with the ``values`` of decisions, grouped by what they are
+    about."""
 
     template: Thin
     values: Columns
@@ -65,55 +66,55 @@ class _Traffic:
 
     @property
     def product(self) -> Product:
-        """What is computed."""
+        """The product that is computed."""
         return self.template.product
 
     @cached_property
     def loop(self) -> _MainLoop:
-        """What is executed."""
+        """The counts of the innermost loops."""
         return self._dots() if self.template.dots else self._sums()
 
     # -- extents -----------------------------------------------------------------------------
 
     @cached_property
     def rows(self) -> float:
-        """Rows of the product."""
+        """The number of rows of the product."""
         return float(self.product.rows)
 
     @cached_property
     def width(self) -> float:
-        """Columns of the product."""
+        """The number of columns of the product."""
         return float(self.product.columns)
 
     @cached_property
     def deep(self) -> float:
-        """Steps along the depth."""
+        """The number of steps along the depth."""
         return float(self.product.terms) / self.template.terms
 
     @cached_property
     def block_steps(self) -> Any:
-        """Steps along the depth of a block."""
+        """The number of steps along the depth of a block."""
         return np.minimum(self.b.block_depth, self.b.chunk_depth) / self.template.terms
 
     @cached_property
     def row_tiles(self) -> Any:
-        """Tiles along the rows."""
+        """The number of tiles along the rows."""
         return ceil_div(self.product.rows, self.b.tile_rows)
 
     @cached_property
     def column_tiles(self) -> Any:
-        """Tiles along the columns."""
+        """The number of tiles along the columns."""
         return ceil_div(self.product.columns, self.b.tile_columns)
 
     @cached_property
     def depth_blocks(self) -> Any:
-        """Blocks along the depth."""
+        """The number of blocks along the depth."""
         return self.b.depth_blocks * self.b.depth_chunks
 
     # -- execution ---------------------------------------------------------------------------
 
     def _dots(self) -> _MainLoop:
-        """Lanes along the depth."""
+        """Count what loops with lanes along the depth execute."""
         lanes = self.template.lanes
         steps = np.ceil(self.deep / lanes)
         left_loads = self.rows * self.column_tiles * steps
@@ -128,7 +129,7 @@ class _Traffic:
         )
 
     def _sums(self) -> _MainLoop:
-        """Lanes along the columns."""
+        """Count what loops with lanes along the columns execute."""
         vectors = ceil_div(self.product.columns, self.template.lanes)
         left_loads = self.rows * self.column_tiles * self.deep
         return _MainLoop(
@@ -142,7 +143,7 @@ class _Traffic:
         )
 
     def executed(self) -> dict[str, Any]:
-        """What cores do."""
+        """Compute the operations, instructions and registers."""
         loop, lanes = self.loop, self.template.lanes
         prefetches = loop.right_loads * (self.values["prefetch"] > 0)
         calls = self.row_tiles * self.column_tiles * self.depth_blocks
@@ -187,7 +188,7 @@ class _Traffic:
         return float(self.product.right.element.bytes) * self.b.block_depth * self.b.tile_columns
 
     def moved(self) -> dict[str, Any]:
-        """What goes from cache to cache, and to memory."""
+        """Compute the bytes that move between caches and to memory."""
         loop, cpu = self.loop, self.template.cpu
         right_bytes = float(self.product.matrix_bytes(self.product.right))
         sums_bytes = 2 * FLOAT * self.rows * self.width * self.depth_blocks
@@ -210,17 +211,17 @@ class _Traffic:
         }
 
     def _tile_stays(self) -> Any:
-        """Whether L1 keeps a tile of the right operand for all tiles of rows."""
+        """Tell whether L1 keeps a tile of the right operand for all tiles of rows."""
         fits = self.tile <= USABLE * self.template.cpu.l1_bytes
         if self.template.dots:
             return fits
-        # Rows of the right operand a page apart compete for the lines of one set.
+        # Rows of the right operand that are a page apart compete for the lines of one set.
         right = self.product.right
         stride = right.stride(self.product.depth) * right.element.bytes
         return fits & (self.b.block_depth <= rows_without_conflict(self.template.cpu, stride))
 
     def kept(self) -> dict[str, Any]:
-        """What has to have room."""
+        """Compute the bytes that have to fit in the caches."""
         cpu, near = self.template.cpu, self.reread + self.tile
         return {
             **footprints(cpu, near, self.reread),
@@ -230,7 +231,7 @@ class _Traffic:
     # -- workers -----------------------------------------------------------------------------
 
     def divided(self) -> dict[str, Any]:
-        """How the work is divided."""
+        """Compute how the work is shared among workers."""
         b, product = self.b, self.product
         largest = (
             b.workers

@@ -1,13 +1,16 @@
 """The CPU template for sums over short windows by Winograd's algorithm: convolutions of 2x2 to 5x5
 with stride 1.
 
+Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
+
 Decisions: ``output_tile``, the side ``o`` of the squares of outputs that are computed together,
-with (o + taps - 1)**2 products for o**2 * taps**2; the tile, the workers of each kind, bounds of
-blocks, and ``unroll``. Filters are transformed in each call. See ``spaces.cpu.winograd.code``.
+with (o + taps - 1)**2 products instead of o**2 * taps**2; the register tile, the workers of each
+kind, bounds of blocks, and ``unroll``. Filters are transformed in each call. See
+``spaces.cpu.winograd.code``.
 
 Errors are relative to the magnitudes of all that a square reads, not of each window alone: an
-element that is not finite, or far greater than others, is felt in the other outputs of its square.
-So the template needs ``numerics="fast"``.
+element that is not finite, or far greater than others, affects the other outputs of its square. So
+the template needs ``numerics="fast"``.
 """
 
 from __future__ import annotations
@@ -56,17 +59,17 @@ class WinogradTemplate(CpuTemplate):
 
     @classmethod
     def numerics_of(cls, workload: Workload) -> Numerics:
-        """``FAST``, see the module."""
+        """Return ``FAST``, for the reason that the module gives."""
         return Numerics.FAST
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
-        """Why not: no windows of a few neighbours along two axes, no channels side by side, or
-        errors that are not allowed."""
+        """Say why there is no kernel: no windows of a few neighbours along two axes, no adjacent
+        channels, or errors that are not allowed."""
         return why_no_winograd(workload, cpu)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.winograd.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.winograd.traffic``."""
         return winograd_quantities(self.view, self.cpu, columns)
 
     def _code(self, schedule: Schedule, entry: str) -> Code:
