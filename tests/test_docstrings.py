@@ -15,18 +15,7 @@ abi.py block_sums.py chains intrinsics loops low_bit occupancy.py packed reducer
 scalar_code.py scalar_math.py staged target.py templates.py tensor_map.py whole_numbers.py wide.py
 """
 EXEMPT = (
-    "spaces/cpu/abi.py",
-    "spaces/cpu/compiler.py",
-    "spaces/cpu/isa.py",
     "spaces/cpu/kept",
-    "spaces/cpu/loops",
-    "spaces/cpu/machine.py",
-    "spaces/cpu/prelude.py",
-    "spaces/cpu/sharing.py",
-    "spaces/cpu/staged",
-    "spaces/cpu/target.py",
-    "spaces/cpu/templates.py",
-    "spaces/cpu/traffic.py",
     *(f"spaces/cuda/{name}" for name in CUDA_TO_DO.split()),
 )
 OPERATORS = ROOT / "spaces/named"

@@ -1,4 +1,5 @@
-"""How a CPU kernel is called: the C declarations that kernels and their callers share."""
+"""The calling convention of CPU kernels: the C declarations that kernels and their callers
+share."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.workload import Workload
 
 ARRAY_TYPES = moves.TABLE_TYPES | doubles.C_TYPES | simd.C_TYPES
-"""C types of arrays' elements, by their dtypes."""
+"""The C types of arrays' elements, by the names of their types."""
 
 ABI_PRELUDE = """\
 typedef struct tw_pool tw_pool;
@@ -24,35 +25,37 @@ typedef struct {
 typedef struct { void *const *buffers; void *workspace; } tw_call;
 static inline long tw_least(long a, long b) { return a < b ? a : b; }
 """
-"""C text every kernel starts with. A kernel is
+"""The C text that every kernel starts with.
+
+A kernel is
 
     void ENTRY(void *const *buffers, void *workspace, const tw_runtime *runtime);
 
 ``buffers`` are in the order of ``Call.arguments`` and aligned to their element at least; one more
-points to the extent of ``Call.open_axis``, if there is one;
-``workspace`` is aligned to 64 bytes. ``runtime->parallel(runtime->pool, workers, task, context)``
-calls ``task(context, w)`` for every ``w < workers`` and returns when all have run: at the same time
-on as many threads as are free, so that no worker may wait for another. A kernel
-of one thread never touches ``runtime``. ``tw_call`` is what a kernel tells its own workers.
+points to the extent of ``Call.open_axis``, if there is one. ``workspace`` is aligned to 64 bytes.
+``runtime->parallel(runtime->pool, workers, task, context)`` calls ``task(context, w)`` for every
+``w < workers`` and returns when all have run. They run at the same time on as many threads as are
+free, so that no worker may wait for another. A kernel of one thread never touches ``runtime``.
+``tw_call`` is what a kernel hands to its own workers.
 """
 
 MOST = """\
 static inline long tw_most(long a, long b) { return a > b ? a : b; }
 """
-"""C text of kernels that look for the larger one, too."""
+"""The C text of kernels that also need the larger of two numbers."""
 
 PAGE = 4096
-"""Bytes of a page of memory: the arrays and the workers of a workspace begin at whole ones."""
+"""Bytes of a page of memory: arrays and workers' parts of a workspace begin at whole pages."""
 LINE_BYTES = 64
-"""Bytes of a line of a cache."""
+"""Bytes of a cache line."""
 FLOAT = 4
-"""Bytes of float32, of which most registers and all scratch memory are."""
+"""Bytes of float32, the type of most registers and of all scratch memory."""
 LINE = LINE_BYTES // FLOAT
-"""Floats of a line."""
+"""Floats of a cache line."""
 
 
 class Code(Protocol):
-    """What a template has written for one schedule."""
+    """The text that a template has written for one schedule."""
 
     @property
     def entry(self) -> str:
@@ -60,15 +63,15 @@ class Code(Protocol):
 
     @property
     def source(self) -> str:
-        """All functions, without what kernels share."""
+        """The C text of all functions, without the text that kernels share."""
 
     @property
     def workspace_bytes(self) -> int:
-        """What a call takes beside the arrays."""
+        """Bytes that a call needs beside the arrays."""
 
 
 def c_kernel(workload: Workload, prelude: str, code: Code, open_axis: str | None = None) -> Kernel:
-    """Return the kernel of a workload's arrays, its inputs first, with this text, which reads the
+    """Return the kernel of a workload's arrays, its inputs first, with this text. It reads the
     extent of ``open_axis`` by :func:`open_extent`."""
     given = arguments(workload.inputs, workload.outputs)
     call = Call(code.entry, given, code.workspace_bytes, open_axis=open_axis)
@@ -76,14 +79,14 @@ def c_kernel(workload: Workload, prelude: str, code: Code, open_axis: str | None
 
 
 def open_extent(arrays: Sequence[Array]) -> str:
-    """Return the C expression of the extent that a call gives behind its arrays, in a function of
+    """Return the C expression of the extent that a call gives behind its arrays; for functions of
     workers."""
     return f"*(const long *)call->buffers[{len(arrays)}]"
 
 
 def open_share(items: str, workers: int) -> list[str]:
-    """C lines that find a worker's share of the items of a call, a C expression, from ``begin`` to
-    before ``end``."""
+    """Return the C lines that compute a worker's share of a call's items, from ``begin`` to before
+    ``end``; ``items`` is the C expression of their number."""
     return [
         f"const long items = {items};",
         f"const long share = (items + {workers - 1}) / {workers};",
@@ -98,9 +101,11 @@ def buffer_variables(
     restrict: str = "",
     types: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
-    """C variables for the buffers of ``call``, which are those of ``arrays`` in order: ``names``
-    has them by the arrays' names. Arrays that are not in ``written`` are constant. ``types`` has
-    the C types of elements that are not what their dtypes say."""
+    """Declare C pointers to the buffers of ``call``, which are those of ``arrays`` in order.
+
+    ``names`` maps the arrays' names to variables. Arrays that are not in ``written`` are constant.
+    ``types`` has the C types of elements that are not those of their arrays.
+    """
     lines = []
     for number, array in enumerate(arrays):
         constant = "" if array.name in written else "const "
@@ -111,8 +116,8 @@ def buffer_variables(
 
 
 def entry_function(entry: str, passes: Mapping[str, int]) -> list[str]:
-    """The C of the kernel itself: it runs the functions in ``passes`` one after the other, each by
-    so many workers."""
+    """Return the C function of the kernel itself: it runs the functions in ``passes`` one after the
+    other, each by so many workers."""
     runs = (_run(function, workers) for function, workers in passes.items())
     return [
         f"void {entry}(",

@@ -1,4 +1,4 @@
-"""The system's C compiler: found, identified and asked what it makes of this machine."""
+"""The system's C compiler: it is found, identified, and asked for its macros on this machine."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ ARCHITECTURE = "TILEWRIGHT_ARCH"
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C compiler. ``macros`` are those it predefines when it compiles for this very machine, or
-    for the architecture that was asked for; ``native`` is the flag that makes it do so."""
+    """A C compiler.
+
+    ``macros`` are predefined when it compiles for this machine, or for the architecture that was
+    asked for; ``native`` is the flag that makes it do so.
+    """
 
     path: str
     name: str
@@ -29,11 +32,10 @@ class Compiler:
 
 
 def find_compiler() -> Compiler:
-    """The compiler named by the environment variable ``CC``, else gcc, clang or cc.
+    """Return the compiler that the environment variable ``CC`` names, else gcc, clang or cc.
 
-    ``TILEWRIGHT_ARCH`` names the architecture that it compiles for, such as ``haswell``, in place
-    of this very machine. Raises :class:`InputError` where there is no compiler, or where it does
-    not work.
+    ``TILEWRIGHT_ARCH`` names an architecture to compile for, such as ``haswell``, instead of this
+    machine. Raises :class:`InputError` if there is no compiler, or if it does not work.
     """
     return _identify(os.environ.get("CC", ""), os.environ.get(ARCHITECTURE, ""))
 

@@ -1,7 +1,7 @@
-"""Instruction sets: what a compiler's macros say of the machine's vector unit.
+"""Instruction sets: the vector unit of a machine, as a compiler's macros tell it.
 
-The only module that knows one processor family from another. Kernels are written in portable
-vector types; what portable C cannot say (a bfloat16 dot product) is emitted from here.
+This is the only module that knows one processor family from another. Kernels are written in
+portable vector types; what portable C cannot say (a bfloat16 dot product) is written here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tilewright.spaces.numerics.polynomials import EXP2, fused_horner
 
 @dataclass(frozen=True)
 class Isa:
-    """A vector instruction set: its register width in bytes and number of registers."""
+    """A vector instruction set: the bytes of its registers, and their number."""
 
     name: str
     macros: frozenset[str]
@@ -22,7 +22,7 @@ class Isa:
     vector_registers: int
 
 
-# The first whose macros are all defined is the machine's.
+# The first one whose macros are all defined is the machine's.
 KNOWN = (
     Isa("avx512", frozenset({"__AVX512BW__", "__AVX512VL__", "__FMA__"}), 64, 32),
     Isa("avx2", frozenset({"__AVX2__", "__FMA__"}), 32, 16),
@@ -35,21 +35,21 @@ FMA_MACROS = frozenset({"__FP_FAST_FMAF", "__FMA__", "__ARM_FEATURE_FMA"})
 
 
 def detect_isa(macros: Set[str]) -> Isa:
-    """The widest instruction set that a compiler with these predefined macros uses."""
+    """Return the widest instruction set that a compiler with these predefined macros uses."""
     return next((isa for isa in KNOWN if isa.macros <= macros), GENERIC)
 
 
 def has_fma(macros: Set[str]) -> bool:
-    """Whether a multiply and an add contract into one instruction."""
+    """Tell whether a multiply and an add can be one instruction."""
     return bool(FMA_MACROS & macros)
 
 
 def has_bf16_dot(macros: Set[str]) -> bool:
-    """Whether there is a dot product of bfloat16 pairs into float32 lanes (VDPBF16PS)."""
+    """Tell whether there is a dot product of bfloat16 pairs into float32 lanes (VDPBF16PS)."""
     return "__AVX512BF16__" in macros
 
 
-# Without a target's own instruction GCC has one for single numbers, of which it makes vectors.
+# GCC makes vectors of its instruction for single numbers, if a target has no code of its own here.
 _FMA = """\
 static inline vf tw_fma(vf a, vf b, vf c) {
 #if defined(__clang__)
@@ -73,8 +73,8 @@ _FMA_CODES = {
 
 
 def fma(isa: str, element: str = "float32") -> str:
-    """C definition of ``tw_fma(a, b, c)``, which is ``a * b + c`` of vectors of ``element``,
-    rounded once where the machine has an instruction for it."""
+    """Return the C definition of ``tw_fma(a, b, c)``: ``a * b + c`` for vectors of ``element``,
+    rounded once if the machine has an instruction for it."""
     code = _FMA_CODES.get(isa, "")
     if element == "float64":
         code, one = code.replace("@P@", "pd"), "__builtin_fma"
@@ -85,8 +85,8 @@ def fma(isa: str, element: str = "float32") -> str:
 
 
 def partial_access(isa: str) -> str:
-    """C definitions of the ``tw_load_first_`` and ``tw_store_first_`` functions that
-    ``spaces.cpu.vectors.simd`` builds on, by masked instructions or else by loops."""
+    """Return the C definitions of the ``tw_load_first_`` and ``tw_store_first_`` functions of
+    ``spaces.cpu.vectors.simd``, by masked instructions, or else by loops."""
     floats = _FIRST_FLOATS.get(isa, _FIRST_FLOATS_BY_LOOPS)
     return floats + _FIRST_WORDS.get(isa, _FIRST_WORDS_BY_LOOPS)
 
@@ -109,7 +109,7 @@ static inline void tw_store_first_float32(float *p, vf x, long n) {
 }
 """,
 }
-# Compilers do not see that there are fewer elements than lanes, unless the loops say so.
+# The loops have two bounds, for compilers do not know that there are fewer elements than lanes.
 _FIRST_FLOATS_BY_LOOPS = """\
 static inline vf tw_load_first_float32(const float *p, long n) {
   vf x = {0};
@@ -142,7 +142,7 @@ static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
 }
 """
 
-# Other lanes are zero, and their memory is not touched.
+# A masked load sets other lanes to zero, and does not touch their memory.
 _MASKED_LOAD = {
     "avx512": """\
 static inline vf tw_masked(const float *p, long low, long high) {
@@ -159,8 +159,9 @@ static inline vf tw_masked(const float *p, long low, long high) {
 
 
 def masked_load(isa: str) -> str:
-    """C definition of ``tw_masked(p, low, high)``, the floats at ``p`` in the lanes from ``low`` to
-    before ``high``, of which there may be none; empty where no instruction does it."""
+    """Return the C definition of ``tw_masked(p, low, high)``: the floats at ``p`` in the lanes from
+    ``low`` to before ``high``, of which there may be none. Return the empty string if no
+    instruction does it."""
     return _MASKED_LOAD.get(isa, "")
 
 
@@ -183,13 +184,14 @@ static inline vf tw_repeated(const float *p) {
 
 
 def repeated(isa: str) -> str:
-    """C definition of ``tw_repeated(p)``: the four floats at ``p``, over and over."""
+    """Return the C definition of ``tw_repeated(p)``: the four floats at ``p``, repeated in all
+    lanes."""
     code = _REPEATED.get(isa, "")
     text = _REPEATED_TEXT.replace("@KNOWN@", str(int(bool(code))))
     return text.replace("@CODE@", code or "(vf){0}")
 
 
-# An empty instruction that "changes" x: compilers may not read memory again instead.
+# An empty instruction that "changes" x, so that compilers cannot read memory again instead.
 _KEEP = """\
 static inline vf tw_keep(vf x) {
 %s  return x;
@@ -199,20 +201,23 @@ _KEEP_CONSTRAINTS = {"avx512": "v", "avx2": "x", "sse2": "x", "neon": "w"}
 
 
 def keep(isa: str) -> str:
-    """C definition of ``tw_keep(x)``, which is ``x``, kept in a register from there on."""
+    """Return the C definition of ``tw_keep(x)``: ``x``, which stays in a register from there on."""
     constraint = _KEEP_CONSTRAINTS.get(isa)
     return _KEEP % (f'  __asm__("" : "+{constraint}"(x));\n' if constraint else "")
 
 
 def used(isa: str) -> str:
-    """C definition of ``tw_used(x)``, an empty instruction that reads ``x``: its register is not
-    free before, so that a product that is added to a sum goes to the sum's register."""
+    """Return the C definition of ``tw_used(x)``, an empty instruction that reads ``x``.
+
+    The register of ``x`` is not free before it, so that a product that is added to a sum goes to
+    the sum's register.
+    """
     constraint = _KEEP_CONSTRAINTS.get(isa)
     body = f' __asm__("" : : "{constraint}"(x)); ' if constraint else ""
     return f"static inline void tw_used(vf x) {{{body}}}\n"
 
 
-# Stores that go past the caches, by the bytes of a vector; others are stored plainly.
+# Stores past the caches by the bytes of a vector; vectors of other sizes are stored as usual.
 _NONTEMPORAL = {
     16: "__builtin_ia32_movntps",
     32: "__builtin_ia32_movntps256",
@@ -222,8 +227,9 @@ _VECTOR_BYTES = {"avx512": (64, 32), "avx2": (32, 16), "sse2": (16, 0)}  # sizes
 
 
 def nontemporal(isa: str) -> str:
-    """C definitions of ``tw_nontemporal_vf`` and ``_vh(p, x)``, which store a vector to where it is
-    aligned without a copy in the caches, and of ``tw_flush()``, which waits for all of them."""
+    """Return the C definitions of ``tw_nontemporal_vf(p, x)`` and ``tw_nontemporal_vh(p, x)``,
+    which store a vector past the caches to an aligned place, and of ``tw_flush()``, which waits for
+    all such stores."""
     widths = dict(zip(("vf", "vh"), _VECTOR_BYTES.get(isa, (0, 0)), strict=True))
     text = "".join(_nontemporal(vector, width) for vector, width in widths.items())
     flush = "__builtin_ia32_sfence();" if isa in _VECTOR_BYTES else ""
@@ -250,8 +256,8 @@ static inline vf tw_dot_pairs(vf sum, vf a, vf b) {
 }
 """
 
-# GCC prefers vectors of half the width for loops, and would take those of AVX-512 apart; of
-# narrower ones it makes a comparison and a choice where an operand is a constant.
+# GCC prefers vectors of half the width for loops, and would split those of AVX-512; of narrower
+# ones it makes a comparison and a selection if an operand is a constant.
 _AVX512_EXTREME = """\
 #ifdef __clang__
 static inline vf tw_@NAME@(vf a, vf b) { return __builtin_ia32_@CODE@ps512(a, b, 4); }
@@ -269,8 +275,9 @@ _EXTREMES = {
 
 
 def extremes(isa: str) -> dict[str, str]:
-    """C definitions of ``tw_lesser`` and ``tw_greater`` by the names of ``vector_math``, where
-    compilers would not find the instruction: it gives ``b`` if either is NaN."""
+    """Return the C definitions of ``tw_lesser`` and ``tw_greater``, by the names in
+    ``vector_math``, for instruction sets whose instruction compilers do not find: it gives ``b`` if
+    either is NaN."""
     if isa not in _EXTREMES:
         return {}
     codes = {"lesser": "min", "greater": "max"}
@@ -280,7 +287,7 @@ def extremes(isa: str) -> dict[str, str]:
     }
 
 
-# Which lanes of two vectors are NaN: a mask register or a vector, whatever comparisons give.
+# The lanes of two vectors that are NaN: a mask register or a vector, as comparisons give it.
 _UNORDERED = """\
 typedef @TYPE@ tw_lanes;
 static inline tw_lanes tw_unordered(vf a, vf b) { return (tw_lanes)@TEST@; }
@@ -300,8 +307,8 @@ static inline int tw_any_lane(tw_lanes lanes) {
 
 
 def unordered(isa: str) -> str:
-    """C definitions of the type ``tw_lanes``, of ``tw_unordered(a, b)``, the lanes where ``a`` or
-    ``b`` is NaN, and of ``tw_any_lane(lanes)``."""
+    """Return the C definitions of the type ``tw_lanes``, of ``tw_unordered(a, b)``, the lanes in
+    which ``a`` or ``b`` is NaN, and of ``tw_any_lane(lanes)``."""
     kind, test = _UNORDERED_TESTS.get(isa, ("vi", "((a != a) | (b != b))"))
     text = _UNORDERED.replace("@TYPE@", kind).replace("@TEST@", test)
     if kind == "vi":
@@ -309,7 +316,7 @@ def unordered(isa: str) -> str:
     return text + "static inline int tw_any_lane(tw_lanes lanes) { return lanes != 0; }\n"
 
 
-# The last instruction gives 0 for -inf, whatever the power of its remainder is.
+# The last instruction gives 0 for -inf, whatever the power of the remainder is.
 _AVX512_POWER = """\
 TW_INLINE vf tw_power(vf x) {
   vf f, y;
@@ -322,6 +329,7 @@ TW_INLINE vf tw_power(vf x) {
 
 
 def power(isa: str) -> str:
-    """C definition of ``tw_power(x)``, two to the power ``x``, where instructions take a number
-    apart and put it together, so that none is out of bounds; empty where there are none."""
+    """Return the C definition of ``tw_power(x)``, two to the power ``x``, by instructions that
+    split and scale a number, so that none is out of range. Return the empty string if there are
+    none."""
     return _AVX512_POWER.replace("@POLYNOMIAL@", fused_horner(EXP2, "f")) if isa == "avx512" else ""

@@ -1,4 +1,4 @@
-"""What the operating system says of the processor: model, cores, caches."""
+"""The processor, as the operating system describes it: model, cores, caches."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 
 @cache
 def cpu_model() -> str:
-    """The processor's name, with family and model numbers where the system tells them; of
-    printable characters, at most 256."""
+    """Return the processor's name, with family and model numbers if the system tells them: at most
+    256 printable characters."""
     return "".join(filter(str.isprintable, _cpu_model()))[:256]
 
 
@@ -35,7 +35,7 @@ def _cpu_model() -> str:
 
 @cache
 def cpu_flags() -> frozenset[str]:
-    """The features of the processor by the names that Linux gives them; empty where it tells
+    """Return the features of the processor by Linux's names for them; the empty set if it tells
     none."""
     try:
         text = Path("/proc/cpuinfo").read_text(errors="replace")
@@ -47,7 +47,8 @@ def cpu_flags() -> frozenset[str]:
 
 @cache
 def core_count() -> int:
-    """Cores that this process may run on: hardware threads that share a core count once."""
+    """Return the number of cores that this process may run on; hardware threads of one core count
+    once."""
     if not hasattr(os, "sched_getaffinity"):
         return os.cpu_count() or 1
     allowed = os.sched_getaffinity(0)
@@ -59,8 +60,10 @@ def core_count() -> int:
 
 @cache
 def cache_bytes(level: int) -> int:
-    """Size of the data cache of ``level`` (1, 2, 3) that one core reaches; a common size where
-    the system does not tell, and the next lower level's where there is no such cache."""
+    """Return the bytes of the data cache of ``level`` (1, 2, 3) that one core reaches.
+
+    Return a common size if the system does not tell, and that of L2 if there is no L3.
+    """
     for index in sorted(CPU_ROOT.glob("cpu0/cache/index*")):
         if _read(index / "level") == str(level) and _read(index / "type") != "Instruction":
             return _size(_read(index / "size")) or DEFAULT_CACHES[level]

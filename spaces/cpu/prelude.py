@@ -1,7 +1,7 @@
-"""What all kernels of one workload share, whatever template they come from.
+"""The C text that all kernels of one matrix product share, whatever template they come from.
 
 A builder puts many kernels into one translation unit and writes a prelude once: two kernels of a
-workload must not come with different ones.
+workload must not have different ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from tilewright.spaces.workloads.contraction import Contraction
 
 @lru_cache(maxsize=64)
 def prelude(workload: Contraction, target: CpuTarget) -> str:
-    """The declarations of the calling convention, vector types and epilogue functions."""
+    """Return the declarations of the calling convention, the vector types and the epilogue's
+    functions."""
     lanes = target.lanes(FLOAT)
     text = ABI_PRELUDE + simd.prelude(target.isa, lanes, target.bf16_dot)
     if workload.epilogue is not None:

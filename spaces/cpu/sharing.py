@@ -1,4 +1,4 @@
-"""What rules out numbers of workers, whatever they share."""
+"""The rules about numbers of workers, whatever they share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ LEAST_WORK = 2.0**20
 
 
 def enough_threads(threads: int, reads: Sequence[str]) -> Rule:
-    """No more workers than threads, where the workers of kinds ``reads`` multiply."""
+    """Return the rule that there are no more workers than threads; the workers of kinds ``reads``
+    multiply."""
     return Rule(
         "threads",
         tuple(reads),
@@ -26,7 +27,8 @@ def enough_threads(threads: int, reads: Sequence[str]) -> Rule:
 
 
 def idle_threads(threads: int, least: int, reads: Sequence[str] = ("workers",)) -> Rule:
-    """No fewer workers than ``least``, for which there is work enough."""
+    """Return the rule that there are no fewer workers than ``least``, for which there is enough
+    work."""
     return Rule(
         "idle_threads",
         tuple(reads),
@@ -39,7 +41,7 @@ def idle_threads(threads: int, least: int, reads: Sequence[str] = ("workers",)) 
 
 
 def idle_batch_workers(batches: int) -> Rule:
-    """No more workers share a batch than it has products."""
+    """Return the rule that no more workers share a batch than it has products."""
     return Rule(
         "idle_batch_workers",
         ("batch_workers",),

@@ -1,4 +1,4 @@
-"""A CPU as a target: detected from the machine and its compiler, never assumed."""
+"""The CPU as a target: detected from the machine and its compiler, never assumed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tilewright.spaces.validation.limits import NAME, Flag, Text, Texts, Whole
 if TYPE_CHECKING:
     from tilewright.spaces.workloads.workload import Workload
 
-# -O2 suffices: kernels spell out their vectors. The others let loops over square roots become
-# vector instructions.
+# -O2 suffices, for kernels spell out their vectors. The other flags let loops over square roots
+# become vector instructions.
 FLAGS = ("-O2", "-fno-math-errno", "-fno-trapping-math")
-# GCC would carry elements that a later turn of a loop reads again from turn to turn, and spill the
-# sums of a tile for them: tiles fill the registers.
+# GCC would keep elements that a later turn of a loop reads again in registers, and spill the sums
+# of a tile, whose accumulators fill the registers.
 FLAGS_OF = {"gcc": ("-fno-predictive-commoning",)}
 
-# A value that is computed twice is the same number twice: kernels contract by tw_fma alone.
-# Flags of meaning are no part of a target's description: measurements on it stay comparable.
+# A value that is computed twice is the same number twice: only tw_fma contracts. These flags are no
+# part of a target's description, so that earlier measurements on it stay comparable.
 MEANING = ("-ffp-contract=off",)
 
 THREADS = "threads="
@@ -41,10 +41,11 @@ _FASTEST_MEMORY = 4e12  # bytes a second of a socket; high-bandwidth memory give
 
 @dataclass(frozen=True)
 class CpuTarget(Target):
-    """Sizes in bytes; L1 and L2 of one core, L3 as one core sees it.
+    """A CPU with its compiler. Sizes are in bytes; L1 and L2 are those of one core, L3 is what one
+    core sees.
 
-    ``threads`` is how many threads a kernel may use; ``vector_registers`` have ``vector_bytes``
-    each. ``flags`` make code fast, and are part of what is measured, as the compiler is.
+    A kernel may use ``threads`` threads. There are ``vector_registers`` of ``vector_bytes`` each.
+    ``flags`` make code fast, and are part of what is measured, as the compiler is.
     """
 
     kind: ClassVar[str] = "cpu"
@@ -68,12 +69,12 @@ class CpuTarget(Target):
 
     @property
     def compiler_flags(self) -> tuple[str, ...]:
-        """All that the compiler is handed: ``flags``, and those that say what kernels mean."""
+        """The flags for the compiler: ``flags``, and those that define the meaning of kernels."""
         return (*self.flags, *MEANING)
 
     @property
     def summary(self) -> str:
-        """One line for people."""
+        """One line about the target for people."""
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         threads += " of 1 core" if self.cores == 1 else f" of {self.cores} cores"
         compiler = f"{self.compiler} {self.compiler_version}"
@@ -82,16 +83,17 @@ class CpuTarget(Target):
 
     @property
     def text(self) -> str:
-        """What it is called on its machine, see :func:`spaces.target.detect_target`."""
+        """The name of the target on its machine; see :func:`spaces.target.detect_target`."""
         return "cpu" if self.threads == 1 else f"cpu:{THREADS}{self.threads}"
 
     def differs_in_threads(self, other: Target) -> bool:
-        """See :class:`Target`."""
+        """Tell whether two targets differ in threads alone; see :class:`Target`."""
         same = isinstance(other, CpuTarget) and replace(other, threads=self.threads) == self
         return same and other != self
 
     def least_seconds(self, workload: Workload) -> float:
-        """What no kernel of this workload can be faster than, see :class:`Target`."""
+        """Return the least seconds that any kernel of this workload can take; see
+        :class:`Target`."""
         cycles = _FASTEST_CLOCK * self.threads
         narrowest = min(dtype(name).bytes for name in workload.arithmetic)
         flops = cycles * _MOST_PIPES * 2 * self.vector_bytes / narrowest
@@ -105,22 +107,24 @@ class CpuTarget(Target):
 
     @property
     def even_workers(self) -> tuple[int, ...]:
-        """How many workers may share the threads evenly: the divisors of ``threads``."""
+        """The numbers of workers that share the threads evenly: the divisors of ``threads``."""
         return tuple(n for n in range(1, self.threads + 1) if self.threads % n == 0)
 
     def lanes(self, element_bytes: int) -> int:
-        """Elements of that size in one vector register."""
+        """Return the number of elements of that size in one vector register."""
         return self.vector_bytes // element_bytes
 
 
 VARIANTS: tuple[str, ...] = ()
-"""There is one CPU: this machine's. A number of threads is no other one."""
+"""The variants of a CPU: none, for there is one, this machine's, with any number of threads."""
 
 
 def detect(variant: str, threads: int | None) -> CpuTarget:
-    """This machine for kernels of so many ``threads``, as ``variant`` says it: ``threads=2``,
-    or else as many as the settings say; :class:`InputError` for any other variant, or where the two
-    differ."""
+    """Return this machine as a target for kernels of so many threads.
+
+    The number is in ``variant``, as in ``threads=2``, or in ``threads``, else that of the settings.
+    Raises :class:`InputError` for any other variant, or if the two numbers differ.
+    """
     named = named_threads(variant)
     if None not in (named, threads) and named != threads:
         raise InputError(f"the target cpu:{variant}, but threads={shown(threads)}; say one of them")
@@ -129,7 +133,10 @@ def detect(variant: str, threads: int | None) -> CpuTarget:
 
 
 def named_threads(variant: str) -> int | None:
-    """The number in ``threads=2``; None in an empty text, :class:`InputError` for any other."""
+    """Return the number in a text such as ``threads=2``; None for an empty text.
+
+    Raises :class:`InputError` for any other text.
+    """
     if not variant:
         return None
     number = variant.removeprefix(THREADS)
@@ -140,10 +147,10 @@ def named_threads(variant: str) -> int | None:
 
 
 def detect_cpu(threads: int = 1) -> CpuTarget:
-    """This machine, for kernels of ``threads`` threads.
+    """Return this machine as a target for kernels of ``threads`` threads.
 
-    Raises :class:`InputError` if ``threads`` is not between 1 and the number of cores, or if no
-    C compiler is found.
+    Raises :class:`InputError` if ``threads`` is not between 1 and the number of cores, or if no C
+    compiler is found.
     """
     cores = core_count()
     threads = whole("threads", threads, 1, cores)

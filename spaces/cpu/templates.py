@@ -1,4 +1,4 @@
-"""The templates of CPU kernels, by the names that schedules have them by."""
+"""The templates of CPU kernels, by the names that schedules call them."""
 
 from tilewright.spaces.template_list import TemplateList
 

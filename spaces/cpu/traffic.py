@@ -1,4 +1,4 @@
-"""Quantities that CPU templates work out alike: what is in use of caches and of threads.
+"""Quantities that CPU templates compute alike: the use of caches and of threads.
 
 Names and units are those of ``spaces.quantities``.
 """
@@ -15,57 +15,71 @@ from tilewright.spaces.cpu.abi import LINE, LINE_BYTES, PAGE
 from tilewright.spaces.cpu.target import CpuTarget
 
 USABLE = 0.75
-"""Share of a cache that a block can hold on to while other data streams through."""
+"""The share of a cache that a block can keep while other data streams through."""
 BY_CHANCE = 0.5
-"""Share of L2 that runs on pages of their own fill, which lie in memory by chance."""
+"""The share of L2 that runs can use if each lies on a page of its own, as pages lie in memory by
+chance."""
 FAR_BYTES = 16 << 20
-"""Bytes of L3 that a core can count on at most: no processor with many cores has more for each."""
+"""The most bytes of L3 that a core can count on: no processor with many cores has more for each."""
 
 
 def stays_far(cpu: CpuTarget, size: Any) -> Any:
-    """Whether ``size`` bytes stay in L3. A virtual machine sees the L3 of a whole processor, whose
-    other cores it does not have and who fill their part of it."""
+    """Tell whether ``size`` bytes stay in L3.
+
+    A virtual machine sees the L3 of a whole processor, part of which the processor's other cores
+    fill.
+    """
     return size <= USABLE * min(cpu.l3_bytes, cpu.cores * FAR_BYTES)
 
 
 def packing_passes(cpu: CpuTarget, size: Any) -> Any:
-    """How often each byte moves where ``size`` bytes are packed at a time: it is read and written,
-    and what L2 has no room for comes there before it is written, too."""
+    """Compute how often each byte moves if ``size`` bytes are packed at a time.
+
+    It is read and written, and what L2 has no room for is also loaded before it is written.
+    """
     return np.where(size <= USABLE * cpu.l2_bytes, 2, 3)
 
 
 def near_reach(run: Any, apart: int) -> Any:
-    """The share of L1 that runs of ``run`` bytes find, ``apart`` bytes from one to the next: its
-    sets are told apart by the place within a page, where runs begin at multiples of the common
-    divisor only."""
+    """Compute the share of L1 that runs of ``run`` bytes can use, ``apart`` bytes from one to the
+    next.
+
+    The place within a page selects a set of L1, and runs begin only at multiples of the greatest
+    common divisor of ``apart`` and a page.
+    """
     return np.minimum(1.0, run / gcd(apart, PAGE))
 
 
 def middle_reach(run: Any, apart: int) -> Any:
-    """The same of L2."""
+    """Compute the share of L2 that such runs can use."""
     return near_reach(run, apart) * (BY_CHANCE if apart >= PAGE else 1.0)
 
 
 def line_turns(cpu: CpuTarget, rows: Any, apart: int) -> Any:
-    """How often a line comes to L1 while floats of ``rows`` rows, ``apart`` bytes from one to the
-    next, are read column by column: once, or for each float if other rows take its set."""
+    """Compute how often a line comes to L1 while floats of ``rows`` rows are read column by column.
+
+    The rows are ``apart`` bytes apart. A line comes once, or for each of its floats if other rows
+    take its set.
+    """
     return np.where(rows <= lines_held(cpu, apart), 1, LINE)
 
 
 def rows_without_conflict(cpu: CpuTarget, apart: int) -> int:
-    """Of how many rows, ``apart`` bytes from one to the next, L1 can hold a line at a time: a way
-    is a page, so that rows a multiple of a page apart all fall into one set, which has as many
-    lines as there are ways."""
+    """Return the number of rows, ``apart`` bytes apart, of which L1 can hold a line each at a time.
+
+    A way is as large as a page. Rows that are a multiple of a page apart fall into one set, which
+    has as many lines as there are ways.
+    """
     return cpu.l1_bytes // PAGE * (PAGE // gcd(apart, PAGE))
 
 
 def lines_held(cpu: CpuTarget, apart: int) -> Any:
-    """How many of them it holds while other data streams through."""
+    """Compute how many of these lines L1 keeps while other data streams through."""
     return USABLE * cpu.l1_bytes * near_reach(LINE_BYTES, apart) / LINE_BYTES
 
 
 def footprints(cpu: CpuTarget, near: Any, middle: Any) -> dict[str, Any]:
-    """Bytes that L1 and L2 have to keep."""
+    """Return the quantities about the bytes that L1 and L2 have to keep."""
     return {
         "near_footprint": near,
         "near_fraction": near / cpu.l1_bytes,
@@ -75,8 +89,8 @@ def footprints(cpu: CpuTarget, near: Any, middle: Any) -> dict[str, Any]:
 
 
 def shares(cpu: CpuTarget, workers: Any, imbalance: Any) -> dict[str, Any]:
-    """How ``workers`` share what is to do; ``imbalance`` is the busiest one's part over the
-    mean."""
+    """Return the quantities about workers who share the work; ``imbalance`` is the part of the
+    busiest one over the mean."""
     return {
         "parallelism": workers,
         "worker_fraction": workers / cpu.threads,
@@ -85,5 +99,5 @@ def shares(cpu: CpuTarget, workers: Any, imbalance: Any) -> dict[str, Any]:
 
 
 def even_shares(cpu: CpuTarget, workers: Any, items: Any) -> dict[str, Any]:
-    """The same of ``items`` of equal work."""
+    """Return these quantities for ``items`` of equal work."""
     return shares(cpu, workers, workers * ceil_div(items, workers) / items)

@@ -1,1 +1,1 @@
-"""Plain kernels of loops on a CPU, for what no other template serves."""
+"""Plain kernels of loops on a CPU, for programs that no other template serves."""

@@ -1,4 +1,4 @@
-"""The C of a program as loop nests, one after the other, whose elements workers share in chunks."""
+"""The C of a program as loop nests, one after the other; workers share their elements in chunks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tilewright.spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class LoopsCode:
-    """The kernel called ``entry`` whose arguments are ``operands``: ``workers`` take ``chunk``
-    elements of a stage at a time, in turns."""
+    """The kernel called ``entry``; ``operands`` are its arguments in order. ``workers`` take
+    ``chunk`` elements of a stage at a time, in turns."""
 
     plan: Plan
     operands: Sequence[Array]
@@ -28,7 +28,7 @@ class LoopsCode:
 
     @property
     def source(self) -> str:
-        """The helpers, a function for each nest, and the entry."""
+        """The C text of helpers, a function for each nest, and the entry."""
         lines = [line for n, nest in enumerate(self.plan.nests) for line in self._function(n, nest)]
         passes = {self._name(n): self._workers(nest) for n, nest in enumerate(self.plan.nests)}
         called = (LIBRARY[name] for name in sorted(LIBRARY.keys() & self.plan.program.functions))
@@ -37,18 +37,18 @@ class LoopsCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """The stages that others read."""
+        """Bytes of the stages that others read."""
         return self.plan.workspace_bytes
 
     def _name(self, number: int) -> str:
         return f"{self.entry}_nest{number}"
 
     def _workers(self, nest: Nest) -> int:
-        """No more than there are chunks."""
+        """Return the number of workers of a nest: no more than it has chunks."""
         return min(self.workers, ceil_div(self.plan.points(nest.stage.axes), self.chunk))
 
     def _function(self, number: int, nest: Nest) -> list[str]:
-        """C function that computes a worker's share of one nest."""
+        """Return the C function that computes a worker's share of one nest."""
         code = NestCode(self.plan, nest, self._variables, ACCESS)
         reduced = code.reduction("0", "1") if nest.stage.reducer else code.value()
         element = [*code.at_element(), *reduced, *code.stores()]
@@ -71,7 +71,7 @@ class LoopsCode:
         return own | {f".{name}": f"s{n}" for n, name in enumerate(self.plan.starts)}
 
     def _pointers(self, nest: Nest) -> list[str]:
-        """C variables for the arrays that one nest reads and writes."""
+        """Declare C pointers to the arrays that one nest reads and writes."""
         bodies = (nest.stage.body, *self.plan.program.bounding(nest.stage))
         read = {read.name for body in bodies for read in body.reads}
         lines = []

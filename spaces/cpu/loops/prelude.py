@@ -1,4 +1,4 @@
-"""C types of elements, and definitions that kernels of loops share."""
+"""The C types of elements, and definitions that kernels of loops share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ C_TYPES = {
     "double": "double",
     "i64": "i64",
 }
-"""C types of elements, by dtypes, and by the types of the workspace."""
+"""The C types of elements, by the names of their types, and by the types of the workspace."""
 ACCESS = ElementAccess(
     load=lambda kind, place: f"*({place})",
     store=lambda kind, place, value: f"*({place}) = ({C_TYPES[kind]})({value});",
@@ -32,10 +32,10 @@ typedef long i64;
 typedef unsigned long u64;
 {definitions(_FUNCTION, "__builtin_", ACCESS.infinity)}#endif
 """
-"""C definitions that all kernels of a translation unit share: of the first, for whoever calls one
-as a part of another kernel has another prelude."""
+"""C definitions that all kernels of a translation unit share. They are guarded, for a kernel that
+is a part of another one has that one's prelude."""
 LIBRARY = {
     name: f"#ifndef TW_LOOPS_{name}\n#define TW_LOOPS_{name}\n{text}#endif\n"
     for name, text in library_definitions(_FUNCTION, "__builtin_").items()
 }
-"""The same of each function that C's library has, for kernels that call it."""
+"""The same, guarded, for each function of C's library that kernels may call."""

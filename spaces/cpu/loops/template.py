@@ -1,4 +1,7 @@
-"""The CPU template of plain loops: what can be decided, and what rules it."""
+"""The CPU template of plain loops, for programs that no other template serves.
+
+Decisions: the ``workers``, and the ``chunk`` of elements that each takes at a time.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from tilewright.spaces.template import Columns, Decision, Rule
 from tilewright.spaces.workloads.workload import Workload
 
 CHUNKS = (1, 8, 64, 512, 4096)
-"""Elements that a worker takes at a time."""
+"""The numbers of elements that a worker takes at a time."""
 
 
 class CpuLoops(Loops, CpuTemplate):
@@ -60,7 +63,7 @@ class CpuLoops(Loops, CpuTemplate):
         """Serve all workloads."""
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """Every quantity, one float64 array each."""
+        """Compute every quantity, one float64 array each."""
         c = widened(columns)
         workers, chunk = c["workers"], c["chunk"]
         chunks = ceil_div(self.most, chunk)

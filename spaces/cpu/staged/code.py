@@ -1,7 +1,7 @@
-"""The C of kernels that are called one after the other, with arrays of their own between them.
+"""The C of kernels that are called one after the other, with arrays between them.
 
-The workspace has these arrays first, and behind them what each kernel needs for itself, the same
-bytes for all: none keeps anything there.
+The workspace has these arrays first, and behind them the memory that kernels need for themselves:
+the same bytes for all, as none keeps anything there.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from tilewright.spaces.staged.arrays import Place, Places, between
 
 @dataclass(frozen=True)
 class StagedCode:
-    """The kernel called ``entry`` that calls ``kernels``. ``arrays`` are its buffers, in order, and
-    ``places`` say where each array of each kernel is: in one of these, or in one in between."""
+    """The kernel called ``entry``, which calls ``kernels``.
+
+    ``arrays`` are its buffers in order; ``places`` locate each array of each kernel in one of
+    these, or in an array between kernels.
+    """
 
     entry: str
     arrays: Sequence[str]
@@ -29,7 +32,7 @@ class StagedCode:
 
     @property
     def source(self) -> str:
-        """All kernels, the one that calls them last."""
+        """The C text of all kernels; the one that calls the others comes last."""
         bodies = [
             kernel.source.body.replace(kernel.call.entry, self._name(number))
             for number, kernel in enumerate(self.kernels)
@@ -45,7 +48,7 @@ class StagedCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """The arrays in between, and the most that a kernel needs for itself."""
+        """Bytes of the arrays between kernels, and the most that a kernel needs for itself."""
         return self._starts[-1] + max(kernel.call.workspace_bytes for kernel in self.kernels)
 
     def _name(self, number: int) -> str:
@@ -53,7 +56,7 @@ class StagedCode:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Bytes from the start of the workspace to each array in between, and to what follows."""
+        """The byte offset in the workspace of each array between kernels, and of what follows."""
         return [0, *accumulate(round_up(size, PAGE) for size in self._between.values())]
 
     @cached_property

@@ -1,4 +1,5 @@
-"""Programs of several kernels on a CPU."""
+"""CPU templates of programs that several kernels compute, each from the template that serves it
+best."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 class StagedTemplate(Staged):
-    """One function that calls a kernel after the other."""
+    """One function that calls the kernels of a program's parts, one after the other."""
 
     version: ClassVar[int] = 1
 
@@ -49,7 +50,7 @@ class StagedTemplate(Staged):
         return f"no kernel for a part, {parts}" if isinstance(parts, str) else parts
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernels, and one that calls them."""
+        """Return the kernel that calls those of the parts."""
         from tilewright.spaces.cpu.staged.code import StagedCode
 
         kernels = self.kernels(schedule)
@@ -79,7 +80,7 @@ class PhasedTemplate(WithPhases, StagedTemplate):
 
 
 class DividedTemplate(WithDivision, StagedTemplate):
-    """The same, divided where it is predicted to cost least."""
+    """Kernels of parts, cut where that is predicted to cost least."""
 
     version: ClassVar[int] = 1
 
@@ -99,7 +100,7 @@ class DividedTemplate(WithDivision, StagedTemplate):
 
 
 class StagedLoops(WithLoops, StagedTemplate):
-    """The same with plain loops."""
+    """Kernels of parts, some of which are plain loops."""
 
     @classmethod
     def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
