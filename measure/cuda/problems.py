@@ -18,7 +18,7 @@ from tilewright.measure.cuda.device import Prepared
 from tilewright.measure.cuda.trusted import oracle
 from tilewright.measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
 from tilewright.measure.cuda.trusted.products import expect
-from tilewright.measure.cuda.trusted.programs import fits
+from tilewright.measure.cuda.trusted.programs import fits, read_operand
 from tilewright.measure.drawing.draw import are_for, fresh_inputs
 from tilewright.measure.drawing.further_draws import further_draws, has_further_draws
 from tilewright.measure.drawing.interfaces import Bounds, Draw
@@ -137,7 +137,7 @@ def set_up(
     if isinstance(workload, Contraction) and not isinstance(product_of(workload), str):
         return _drawn_there(buffers, workload, seed, host)
     draw, is_new = host.of(workload, seed, final)
-    buffers.add(*map(_copy, workload.inputs))
+    buffers.add(*map(_copy, workload.inputs), *map(read_operand, workload.coded))
     _upload(buffers, draw, workload.inputs)
     _allow(buffers, draw, host)
     if is_new and _is_evaluated_there(draw):
@@ -163,9 +163,15 @@ def _copy(operand: Array) -> Array:
 
 
 def _upload(buffers: Buffers, draw: Draw, operands: Sequence[Array], copied: bool = True) -> None:
+    """Write inputs, as kernels take them, and the values of packed codes for judging kernels."""
+    values = {operand.name: draw.inputs[operand.name] for operand in operands}
+    given = draw.workload.given(values)
     for operand in operands:
         for array in (operand, _copy(operand)) if copied else (operand,):
-            buffers.write(array, draw.inputs[operand.name])
+            buffers.write(array, given[operand.name])
+    for operand in draw.workload.coded:
+        if operand.name in values:
+            buffers.write(read_operand(operand), operand.plain(values[operand.name]))
 
 
 def _allow(buffers: Buffers, draw: Draw, host: HostDraws) -> None:

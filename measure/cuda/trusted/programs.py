@@ -33,6 +33,15 @@ def rows_operand(rows: int) -> Array:
     return Array("tw.rows", "int32", (rows,), (0,))
 
 
+def read_operand(operand: Array) -> Array:
+    """Return the array in which a judging kernel reads an operand: the operand itself, or the
+    values of one of packed codes, in the order of its shape."""
+    if not operand.coded:
+        return operand
+    kind, dimensions = operand.element.numpy.name, len(operand.shape)
+    return Array(f"tw.values.{operand.name}", kind, operand.shape, tuple(range(dimensions)))
+
+
 def fits(program: Program) -> bool:
     """Tell whether a program's pieces are small enough for a device."""
     axis, (along, whole) = row_axis(program), _bytes_between(program)
@@ -66,9 +75,13 @@ def expect_program(program: Program, rows: int | None = None) -> Kernel:
     axis = row_axis(program) if rows is not None else None
     bounds = [allowed_operand(output) for output in program.outputs]
     which = [rows_operand(rows)] if rows is not None else []
-    read = [Argument(array, Role.IN) for array in (*program.operands, *which)]
+    operands = [read_operand(operand) for operand in program.operands]
+    read = [Argument(array, Role.IN) for array in (*operands, *which)]
     written = [Argument(array, Role.IN_OUT if rows else Role.OUT) for array in bounds]
-    given = {o.name: OperandArray(o, f"in{n}") for n, o in enumerate(program.operands)}
+    given = {
+        operand.name: OperandArray(array, f"in{n}")
+        for n, (operand, array) in enumerate(zip(program.operands, operands, strict=True))
+    }
     first = len(read)
     ends = zip(program.outputs, bounds, strict=True)
     around = Surroundings(
@@ -78,7 +91,7 @@ def expect_program(program: Program, rows: int | None = None) -> Kernel:
         _signature((*read, *written)),
         axis,
         rows or 0,
-        f"in{len(program.operands)}",
+        f"in{len(operands)}",
     )
     kernels, size = _stage_kernels(around)
     entry = f"tw_expect_{program.digest}"
