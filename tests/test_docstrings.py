@@ -11,8 +11,7 @@ from tests.docstrings import Docstring, docstrings, modules
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("costmodel", "examples", "experiments", "measure", "scheduler", "spaces")
 CUDA_TO_DO = """
-abi.py block_sums.py chains intrinsics loops low_bit occupancy.py packed reducers.py residency.py
-scalar_code.py scalar_math.py staged target.py templates.py tensor_map.py whole_numbers.py wide.py
+chains low_bit
 """
 EXEMPT = (
     "spaces/cpu/kept",

@@ -1,1 +1,1 @@
-"""The CUDA target: hardware as data, and the templates that generate CUDA C++."""
+"""The CUDA target: GPUs as data, and the templates that generate CUDA C++."""

@@ -1,4 +1,4 @@
-"""How a generated CUDA kernel is called: the one place that says in which order its arguments go.
+"""The calling convention of generated CUDA kernels: the order of their arguments.
 
 The entry of every kernel is::
 
@@ -40,20 +40,20 @@ C_TYPES = {
     "uint8": "u8",
     "bool": "u8",
 }
-"""Spelling in generated kernels of each dtype; ``spaces/cuda/intrinsics`` defines the types."""
+"""The C type of each dtype in generated kernels; ``spaces/cuda/intrinsics`` defines the types."""
 
 
 LARGEST = 2**31
-"""Elements of an array up to which 32 bits say where they are."""
+"""The number of an array's elements from which on 32 bits no longer index them."""
 
 
 def index_type(arrays: Iterable[Array]) -> str:
-    """The C type of what says where elements of dense ``arrays`` are: of 32 bits where they do."""
+    """Return the C type of indices into dense ``arrays``: 32 bits where they suffice."""
     return "i64" if any(array.size >= LARGEST for array in arrays) else "int"
 
 
 def function(name: str, bounds: int | str, given: str, lines: Sequence[str]) -> list[str]:
-    """C function ``name`` that the host launches, with launch bounds and parameters ``given``."""
+    """Return the lines of a kernel function with launch bounds and the parameters ``given``."""
     head = f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({given}) {{'
     return [head, *indented(lines), "}"]
 
@@ -65,8 +65,10 @@ def entry(
     write: Callable[[Body], None],
     workspace: bool = False,
 ) -> str:
-    """The entry of a kernel whose statements are what ``write`` writes. Its ``arguments`` are
-    called ``x0``, ``x1``, ...; there may be a ``workspace``."""
+    """Return the text of a kernel whose statements ``write`` writes.
+
+    Its ``arguments`` are called ``x0``, ``x1``, ...; there may be a ``workspace``.
+    """
     named = [replace(a, array=replace(a.array, name=f"x{i}")) for i, a in enumerate(arguments)]
     body = Body(given=(*(a.array.name for a in named), *["workspace"] * workspace))
     write(body)
@@ -77,8 +79,11 @@ def entry(
 def parameters(
     arguments: Iterable[Argument], workspace: bool = False, maps: Sequence[str] = ()
 ) -> str:
-    """The C parameter list of an entry: ``arguments`` by their arrays' names, then ``workspace`` if
-    there is one, then the tensor maps under the names ``maps``."""
+    """Return the C parameter list of an entry.
+
+    It has ``arguments`` by their arrays' names, then ``workspace`` if there is one, then the tensor
+    maps under the names ``maps``.
+    """
     texts = [_parameter(argument) for argument in arguments]
     if workspace:
         texts.append("u8 *__restrict__ workspace")

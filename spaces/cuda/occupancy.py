@@ -1,5 +1,6 @@
-"""How many blocks multiprocessors hold at a time, and what they then have in common, for whole
-populations at once. Names and units are those of ``spaces.quantities``.
+"""Occupancy: the blocks that multiprocessors hold at a time, for whole populations of schedules.
+
+Names and units are those of ``spaces.quantities``.
 """
 
 from __future__ import annotations
@@ -15,25 +16,29 @@ from tilewright.spaces.cuda.residency import BLOCK_SHARED
 from tilewright.spaces.cuda.target import WARP, CudaTarget
 
 USABLE = 0.75
-"""Share of L2 that holds on to data while other data streams through."""
+"""The share of L2 that holds on to data while other data streams through."""
 ANSWER = 8e-7
-"""Seconds until memory answers, more or less."""
+"""Seconds until memory answers, roughly."""
 ISSUED = 4
 """Instructions that a multiprocessor issues in a cycle, one of each scheduler."""
 FULL = 16
-"""Warps that fill the issue slots of a multiprocessor, more or less: fewer wait for each other's
-results. Calibrated on random schedules of 17 operators on an H200."""
+"""Warps that fill the issue slots of a multiprocessor, roughly.
+
+Fewer wait for each other's results. Calibrated on random schedules of 17 operators on an H200.
+"""
 SECTOR, LINE = 32, 128
-"""Bytes that L2 gives and takes at a time, and those that L1 finds at a time."""
+"""Bytes that L2 transfers at a time, and bytes that L1 serves at a time."""
 LINE_SLOTS = ISSUED
-"""Issue slots that pass while L1 finds a line: it takes a cycle."""
+"""Issue slots that pass while L1 serves a line: it takes a cycle."""
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How ``blocks`` of many schedules fill the multiprocessors: of ``threads`` threads with so
-    many ``registers`` each and ``shared_bytes`` of shared memory, ``most_resident`` on a
-    multiprocessor at most."""
+    """The occupancy of multiprocessors by the ``blocks`` of many schedules.
+
+    A block has ``threads`` threads with ``registers`` registers each and ``shared_bytes`` of shared
+    memory; a multiprocessor has ``most_resident`` blocks at most. All fields are numbers or arrays.
+    """
 
     target: CudaTarget
     blocks: Any
@@ -44,7 +49,7 @@ class Occupancy:
 
     @cached_property
     def resident(self) -> Any:
-        """Blocks that a multiprocessor holds at a time; registers come in eights a thread."""
+        """Blocks that a multiprocessor holds at a time; a thread's registers come in eights."""
         target, threads = self.target, self.threads
         by_registers = target.registers_per_multiprocessor // (
             threads * ceil_div(self.registers, 8) * 8
@@ -62,24 +67,30 @@ class Occupancy:
 
     @cached_property
     def side_by_side(self) -> Any:
-        """Blocks that a multiprocessor has at a time on average, one at least: there may be fewer
-        than would fit."""
+        """Blocks that a multiprocessor has at a time on average, at least one.
+
+        There may be fewer blocks than would fit.
+        """
         return np.clip(self.blocks / self.target.multiprocessors, 1.0, self.resident)
 
     @property
     def starved(self) -> Any:
-        """Issue slots that pass for each instruction where there are too few warps to fill them."""
+        """Issue slots that pass for each instruction if there are too few warps to fill them."""
         return np.maximum(FULL * WARP / (self.side_by_side * self.threads), 1.0)
 
     def waits(self, rounds: Any) -> Any:
-        """Issue slots that pass while every block waits for memory in so many ``rounds``, each of
-        which begins when the one before has come; blocks that are side by side wait together."""
+        """Return the issue slots that pass while every block waits for memory in ``rounds`` rounds.
+
+        A round begins when the one before has come; blocks that are side by side wait together.
+        """
         slots = ANSWER * self.target.clock * ISSUED
         return slots * self.blocks * rounds / self.side_by_side
 
     def quantities(self, chains: Any) -> dict[str, Any]:
-        """Those of registers, shared memory and how evenly the blocks fill the multiprocessors;
-        ``chains`` are independent accumulations of a warp."""
+        """Return quantities of registers, shared memory and the balance of multiprocessors.
+
+        ``chains`` are independent accumulations of a warp.
+        """
         target, resident = self.target, self.resident
         share = self.blocks / target.multiprocessors
         return {
@@ -94,7 +105,8 @@ class Occupancy:
         }
 
     def flight(self, bytes: Any) -> dict[str, Any]:
-        """Quantities of L2, where the threads of a multiprocessor want so many bytes each."""
+        """Return quantities of L2; each thread of a multiprocessor has ``bytes`` bytes in
+        flight."""
         footprint = 1.0 * self.resident * self.threads * bytes
         return {
             "middle_footprint": footprint,

@@ -1,4 +1,4 @@
-"""What two values of a reducer become, as CUDA C++ on one number at a time."""
+"""The operations of reducers as CUDA C++ on one number at a time."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ _JOINED = {
 
 
 def joined(reducer: str, a: str, b: str) -> str:
-    """C text of ``a`` and ``b`` as one value, NaN if one is."""
+    """Return C text of ``a`` and ``b`` reduced to one value, NaN if one is."""
     return _JOINED[reducer].format(a, b)
 
 
 def taken(reducer: str, state: str, factors: Sequence[str]) -> str:
-    """C text of a state and one more element, a product of ``factors``; a sum takes it by a
-    multiply-add."""
+    """Return C text of a state joined by one more element, a product of ``factors``.
+
+    A sum takes it by a multiply-add.
+    """
     if reducer == "sum" and len(factors) == 2:
         return f"tw::fused({', '.join(factors)}, {state})"
     return joined(reducer, state, " * ".join(factors))
 
 
 PLACES = tuple(name for name, reducer in REDUCERS.items() if reducer.argument)
-"""Reducers of a value and its place, which functions of these names with ``tw_`` before join."""
+"""Reducers of a value and its place; functions with ``tw_`` before their names join these."""
 NOWHERE = "2147483647"
 """The place of no element."""
 _PLACE_HELPERS = """\
@@ -47,11 +49,13 @@ TW_INLINE void tw_argmin(T &value, int &place, T other, int at) {
 
 
 def place_helpers(real: str) -> str:
-    """The functions that join values and their places, on ``real``: the first NaN before all, of
-    equals the lower place."""
+    """Return the C functions that join values and their places, on the type ``real``.
+
+    The first NaN wins over all numbers, and of equal values the lower place.
+    """
     return typed(_PLACE_HELPERS, real)
 
 
 def typed(text: str, real: str) -> str:
-    """C text in which ``T`` is the type ``real``."""
+    """Return C text in which ``T`` is the type ``real``."""
     return re.sub(r"\bT\b", real, text)

@@ -1,6 +1,6 @@
-"""What a block takes, and what rules it out because a multiprocessor has no more.
+"""Resources of blocks, and rules by which a multiprocessor has enough of them.
 
-Templates differ in how decisions become sizes, not in what there is of each.
+Templates differ in how decisions become sizes, not in the resources there are.
 """
 
 from __future__ import annotations
@@ -19,23 +19,26 @@ BLOCK_SHARED = 1024
 
 
 class BlockResources(ABC):
-    """What blocks take, by decisions ``c`` of which ``blocks_per_sm`` asks for so many of them on a
-    multiprocessor at a time."""
+    """Resources that blocks take, from decisions ``c``.
+
+    The decision ``blocks_per_sm`` is the number of blocks that a multiprocessor must hold at a
+    time.
+    """
 
     @abstractmethod
     def threads(self, c: Any) -> Any:
-        """Threads of a block."""
+        """Return the threads of a block."""
 
     @abstractmethod
     def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block."""
+        """Return the bytes of shared memory of a block."""
 
     @abstractmethod
     def registers(self, c: Any) -> Any:
-        """The least 32-bit registers that a thread can do with."""
+        """Return the fewest 32-bit registers that a thread can do with."""
 
     def register_limit(self, target: CudaTarget, c: Any) -> Any:
-        """Registers that a thread may have, so that as many blocks fit as were asked for."""
+        """Return the registers that a thread may have if ``blocks_per_sm`` blocks are to fit."""
         share = target.registers_per_multiprocessor // (self.threads(c) * c["blocks_per_sm"])
         return np.minimum(share // 8 * 8, target.registers_per_thread)
 
@@ -43,7 +46,10 @@ class BlockResources(ABC):
 def block_threads(
     sizes: BlockResources, target: CudaTarget, warps: tuple[str, str], most: int
 ) -> Rule:
-    """No more threads of a block than ``most``, where the decisions ``warps`` count them."""
+    """Return the rule by which a block has at most ``most`` threads.
+
+    The two decisions ``warps`` count them.
+    """
     allowed, (first, second) = min(target.threads_per_block, most), warps
     return Rule(
         "threads",
@@ -56,7 +62,7 @@ def block_threads(
 
 
 def shared_memory(reads: Sequence[str], taken: Callable[[Any], Any], target: CudaTarget) -> Rule:
-    """No more shared memory is ``taken``, in bytes, than a block has."""
+    """Return the rule by which no more bytes of shared memory are ``taken`` than a block has."""
     most = target.shared_per_block
     return Rule(
         "shared_memory",
@@ -67,7 +73,7 @@ def shared_memory(reads: Sequence[str], taken: Callable[[Any], Any], target: Cud
 
 
 def resident_threads(sizes: BlockResources, target: CudaTarget, reads: Sequence[str] = ()) -> Rule:
-    """As many blocks as were asked for have no more threads than a multiprocessor."""
+    """Return the rule by which ``blocks_per_sm`` blocks have no more threads than fit."""
     return Rule(
         "resident_threads",
         tuple(reads),
@@ -80,8 +86,10 @@ def resident_threads(sizes: BlockResources, target: CudaTarget, reads: Sequence[
 
 
 def storage_rules(sizes: BlockResources, target: CudaTarget) -> list[Rule]:
-    """What as many blocks as were asked for may take of shared memory and registers; what they
-    read is up to who judges them early."""
+    """Return rules on the shared memory and the registers of ``blocks_per_sm`` blocks.
+
+    They name no decisions that they read: the caller, who judges them early, adds these.
+    """
     return [
         Rule(
             "shared_memory",

@@ -12,15 +12,18 @@ from tilewright.spaces.language.text import NEGATION, Infix, Written
 from tilewright.spaces.language.tree import Binary, Expression, Read
 
 WHOLE = {"//": "tw_quotient", "%": "tw_remainder"}
-"""Functions of whole numbers alone: rounded down, as the language has them."""
+"""C functions of whole numbers alone: rounded down, as in the language."""
 _LITERAL = re.compile(r"\(?(-?\d+)\)?")
 
 
 def multiply_add(
     node: Expression, is_operand: Callable[[Read], bool]
 ) -> tuple[Expression, Expression, Expression] | None:
-    """The factors and the addend of a sum of a product and an operand, which may be rounded once:
-    no operand is by intention what cancels a product."""
+    """Return the factors and the addend of a product plus an operand, which may be rounded once.
+
+    No operand is by intention what cancels a product, so that one rounding does no harm. None for
+    others.
+    """
     match node:
         case Binary("+", Binary("*", left, right), Read() as addend) if is_operand(addend):
             return left, right, addend
@@ -38,11 +41,11 @@ class Value(Written):
 
 @dataclass(frozen=True)
 class ScalarCode(Operations[Value]):
-    """The meaning (:class:`spaces.language.tree.Meaning`) of numbers and operations as C in the
-    type ``real``, float or double, by the functions of :mod:`spaces.cuda.scalar_math`.
+    """The meaning (:class:`spaces.language.tree.Meaning`) of operations as C in the type ``real``.
 
-    How arrays are read is for whoever folds an expression to say: as C that needs no parentheses.
-    What is made of whole numbers alone is computed in integers. Parentheses are those of
+    ``real`` is float or double; functions are those of :mod:`spaces.cuda.scalar_math`. Whoever
+    folds an expression says how arrays are read: as C that needs no parentheses. Operations on
+    whole numbers alone are computed in integers. Parentheses are those of
     :class:`~spaces.language.text.Infix`.
     """
 
@@ -50,15 +53,15 @@ class ScalarCode(Operations[Value]):
     explicit: bool = False
 
     def number(self, value: float) -> Value:
-        """A literal."""
+        """Return a literal."""
         return Value(repr(value) + self._suffix)
 
     def negation(self, inner: Value) -> Value:
-        """In the type of what is negated."""
+        """Return the negation, in the type of its operand."""
         return self._value(self._infix.negation(inner), inner.whole)
 
     def binary(self, operator: str, left: Value, right: Value) -> Value:
-        """In integers where both are, and the result is."""
+        """Return a binary operation, in integers if both sides and the result are whole."""
         if operator in WHOLE:
             return Value(f"{WHOLE[operator]}({left}, {right})", whole=True)
         literals = [found for side in (left, right) if (found := _LITERAL.fullmatch(side.text))]
@@ -69,22 +72,22 @@ class ScalarCode(Operations[Value]):
         return self._value(self._infix.binary(operator, left, right), whole)
 
     def comparison(self, operator: str, left: Value, right: Value) -> Value:
-        """In integers where both are."""
+        """Return a comparison, in integers if both sides are whole."""
         left, right = self._alike(left.whole and right.whole, left, right)
         return self._value(self._infix.comparison(operator, left, right))
 
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
-        """The conditional operator."""
+        """Return the conditional operator."""
         whole = then.whole and otherwise.whole
         then, otherwise = self._alike(whole, then, otherwise)
         return Value(f"({condition} ? {then} : {otherwise})", whole=whole)
 
     def call(self, function: str, arguments: Sequence[Value]) -> Value:
-        """By the function's name with ``tw_`` before it."""
+        """Return a call of the function named ``tw_`` and the function's name."""
         return Value(f"tw_{function}({', '.join(map(str, map(self.as_real, arguments)))})")
 
     def as_real(self, value: Value) -> Value:
-        """The same in the type computed in."""
+        """Return the value in the type computed in."""
         if not value.whole:
             return value
         if value.text.isdigit():
@@ -107,6 +110,6 @@ class ScalarCode(Operations[Value]):
 
 
 def _of_literals(operator: str, left: int, right: int) -> Value:
-    """What is made of two whole literals, which C would compute in 32 bits."""
+    """Return the result of two whole literals, which C would compute in 32 bits."""
     found = OPERATIONS[operator](left, right)
     return Value(str(found) if found >= 0 else f"({found})", whole=True)

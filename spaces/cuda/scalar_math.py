@@ -1,10 +1,10 @@
 """The functions of epilogues as CUDA C++ on one float, for the device and for the host.
 
 The code includes nothing: NVRTC knows the mathematics of CUDA, and a host compiler that runs the
-same text includes ``<cmath>`` before it. ``TW_INLINE`` qualifies every function; the code around
-it defines it, so that functions are local to their file. The two gelus share the polynomials of
-the CPU's: short and without a branch, where 128 accumulators of a thread go through them.
-NaN comes out where NaN goes in.
+same text includes ``<cmath>`` before it. ``TW_INLINE`` qualifies every function; the code around it
+defines it, so that functions are local to their file. The two gelus share the polynomials of the
+CPU's: short and without a branch, as 128 accumulators of a thread may go through them. NaN in gives
+NaN out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ TW_INLINE float tw_{name}(float x) {{
 
 
 def _horner(coefficients: Sequence[float], variable: str) -> str:
-    """C text of a polynomial by Horner's rule, a multiply-add for each coefficient but one."""
+    """Return C text of a polynomial by Horner's rule, a multiply-add for each coefficient but
+    one."""
     *others, highest = coefficients
     text = f"{highest!r}f"
     for coefficient in reversed(others):
@@ -94,25 +95,30 @@ _BY_UNIT = {
     "exp": "TW_INLINE float tw_exp(float x) { return tw::exp2_approx(x * 1.44269504f); }",
     "exp2": "TW_INLINE float tw_exp2(float x) { return tw::exp2_approx(x); }",
 }
-"""Powers as the special function unit has them: a third of the instructions. A power of 2**y is off
-by 6e-8 * y of itself, which no result of 16 bits shows."""
+"""Powers by the special function unit, a third of the instructions.
+
+The error of 2**y is 6e-8 * y of its value, which no result of 16 bits shows.
+"""
 
 ALWAYS = tuple(_DEFINITIONS)
-"""The functions and casts with a text of their own, which kernels of any program define."""
+"""Functions and casts with a text of their own, which kernels of any program define."""
 _DEFINITIONS |= {
     f.name: f"TW_INLINE {by_library(f, 'float', f'tw_{f.name}', f'{f.library}f').rstrip()}"
     for f in of_library()
 } | {"random": definition("TW_INLINE", "float", "tw_random").rstrip()}
 FUNCTIONS = tuple(_DEFINITIONS)
-"""Names of all functions and casts there are. Those of CUDA's library are its accurate ones: the
-error of ``sinf`` is 2 units in the last place at most, however large its argument is."""
+"""Names of all functions and casts.
+
+Those of CUDA's library are its accurate ones: the error of ``sinf`` is at most 2 units in the last
+place, however large its argument is.
+"""
 
 
 def prelude(functions: Iterable[str], by_unit: bool = False) -> str:
-    """CUDA C++ text that defines ``tw_<name>`` for each of ``functions``, on ``float``. ``by_unit``
-    asks for powers by the special function unit, an intrinsic.
+    """Return CUDA C++ text that defines ``tw_<name>`` for each of ``functions``, on ``float``.
 
-    Raises :class:`InputError` for a function that is not known.
+    ``by_unit`` asks for powers by the special function unit, an intrinsic. Raises
+    :class:`InputError` for a function that is not known.
     """
     names = sorted(set(functions))
     for name in names:

@@ -14,7 +14,7 @@ from tilewright.spaces.workloads.workload import Workload
 WARP = 32
 """Threads of a warp."""
 MOST_BLOCKS = 2**31 - 1
-"""Blocks of a launch along x at most."""
+"""The most blocks of a launch along x."""
 SEGMENT = 64
 """Bytes side by side that memory gives at a time."""
 _NO_DEVICE = (
@@ -75,7 +75,7 @@ class CudaTarget(Target):
 
     @property
     def summary(self) -> str:
-        """One line for people."""
+        """One line that describes the target for people."""
         return (
             f"{self.model} ({self.name}), {self.multiprocessors} SMs, "
             f"{self.shared_per_block // 1024} KiB shared memory a block, "
@@ -83,7 +83,8 @@ class CudaTarget(Target):
         )
 
     def least_seconds(self, workload: Workload) -> float:
-        """What no kernel of this workload can be faster than, see :class:`Target`."""
+        """Return a time in seconds that no kernel of this workload can beat, see
+        :class:`Target`."""
         flops = max(map(self.peak, workload.arithmetic))
         cycles = self.clock * self.multiprocessors
         caches = self.l2_bytes + self.multiprocessors * (
@@ -98,19 +99,25 @@ class CudaTarget(Target):
 
     @property
     def capability(self) -> tuple[int, int]:
-        """Compute capability, such as (9, 0) of sm_90a."""
+        """The compute capability, such as (9, 0) of sm_90a."""
         digits = self.name.removeprefix("sm_").rstrip("af")
         return int(digits[:-1]), int(digits[-1])
 
     def has(self, feature: str) -> bool:
-        """Whether kernels may use ``feature``, one of :data:`FEATURES`."""
+        """Return true if kernels may use ``feature``, one of :data:`FEATURES`.
+
+        Raises :class:`ValueError` for another name.
+        """
         if feature not in FEATURES:
             raise ValueError(f"unknown feature {feature!r}; known: {', '.join(FEATURES)}")
         return feature in self.features
 
     def peak(self, dtype: str, tensor: bool = True) -> float:
-        """Operations a second at ``clock`` on inputs of ``dtype``, by matrix instructions where
-        the hardware has them for it and ``tensor`` is true (float32 then means tf32)."""
+        """Return the operations a second at ``clock`` on inputs of ``dtype``.
+
+        They are those of matrix instructions if the hardware has them for it and ``tensor`` is true
+        (float32 then means tf32).
+        """
         per_cycle = self.float64_flops if dtype == "float64" else self.float32_flops
         if tensor and dtype in _TENSOR_RATE:
             per_cycle = int(self.tensor_flops * _TENSOR_RATE[dtype])
@@ -125,7 +132,7 @@ FEATURES = {
     "cluster": "thread block clusters, multicast and distributed shared memory",
     "wgmma": "warpgroup matrix instructions and setmaxnreg",
 }
-"""What generated kernels may rely on, by name."""
+"""Features of hardware that generated kernels may use, by name."""
 
 _TENSOR_RATE = {
     "float16": 1.0,
@@ -215,11 +222,14 @@ _KNOWN: dict[str, dict[str, Any]] = {
 
 
 ARCHITECTURES = tuple(_KNOWN)
-"""Those that a target may be named by."""
+"""The architectures that a target may be named by."""
 
 
 def detect(variant: str, threads: int | None) -> CudaTarget:
-    """The architecture called ``variant``, or this machine's first GPU if it is empty."""
+    """Return the architecture called ``variant``, or this machine's first GPU if it is empty.
+
+    Raises :class:`InputError` if ``threads`` is given, which is for the CPU.
+    """
     if threads is not None:
         name = f"cuda:{variant}" if variant else "cuda"
         raise InputError(f"threads={shown(threads)} is for the target cpu, not {name}")
@@ -227,7 +237,7 @@ def detect(variant: str, threads: int | None) -> CudaTarget:
 
 
 def cuda_target(variant: str | None = None) -> CudaTarget:
-    """The target called ``cuda:variant``, or the first GPU of this machine for None.
+    """Return the target called ``cuda:variant``, or the first GPU of this machine for None.
 
     Raises :class:`InputError` for an unknown variant, or where no usable GPU is found.
     """
@@ -278,12 +288,15 @@ def _detect() -> CudaTarget:
 
 
 def architecture_of(major: int, minor: int) -> str:
-    """The name of a compute capability: of 9.0 with the features that no later one has."""
+    """Return the name of a compute capability; of 9.0 the one with all its features, sm_90a."""
     return "sm_90a" if (major, minor) == (9, 0) else f"sm_{major}{minor}"
 
 
 def _nearest(major: int, minor: int) -> str:
-    """The architecture to compile for a device of this compute capability."""
+    """Return the architecture to compile for a device of this compute capability.
+
+    Raises :class:`InputError` for one that no template serves.
+    """
     name = architecture_of(major, minor)
     if name not in _KNOWN:
         raise InputError(
@@ -293,5 +306,5 @@ def _nearest(major: int, minor: int) -> str:
 
 
 def _bandwidth(properties: Any) -> float:
-    """Bytes a second of device memory: two transfers a clock over the whole bus."""
+    """Return the bytes a second of device memory: two transfers a clock over the whole bus."""
     return 2 * properties.memory_clock_rate * 1e3 * properties.global_memory_bus_width / 8

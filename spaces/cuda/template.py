@@ -13,7 +13,10 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 class CudaTemplate(Template):
-    """A family of kernels in CUDA C++. It may need a ``feature`` of GPUs: ``needs`` says so."""
+    """A family of kernels in CUDA C++.
+
+    It may need a ``feature`` of GPUs; ``needs`` is the sentence that says so.
+    """
 
     feature: ClassVar[str] = ""
     needs: ClassVar[str] = "needs a CUDA target"
@@ -25,7 +28,8 @@ class CudaTemplate(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Say what the target lacks, or what :meth:`refuses_on` says."""
+        """Return what the target lacks, or what :meth:`refuses_on` says; None if it can be
+        served."""
         if not isinstance(target, CudaTarget) or (cls.feature and not target.has(cls.feature)):
             return cls.needs
         return cls.refuses_on(workload, target)
@@ -33,7 +37,7 @@ class CudaTemplate(Template):
     @classmethod
     @abstractmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
-        """Say why this template cannot serve the workload on a GPU; None if it can."""
+        """Return why this template cannot serve the workload on a GPU, in words; None if it can."""
 
     @property
     def arguments(self) -> tuple[Argument, ...]:

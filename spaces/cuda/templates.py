@@ -1,4 +1,4 @@
-"""The templates of CUDA kernels, by the names that schedules have them by."""
+"""The templates of CUDA kernels, by the names under which schedules have them."""
 
 from tilewright.spaces.template_list import TemplateList
 

@@ -1,4 +1,4 @@
-"""Tensor maps as data: what a runner encodes for the driver and the emulator decodes itself."""
+"""Tensor maps as data: the runner encodes them for the driver, the emulator decodes them itself."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from math import prod
 from tilewright.spaces.dtypes import dtype
 
 SWIZZLES = (0, 32, 64, 128)
-"""Allowed bytes of the swizzled row; 0 for none."""
+"""Allowed bytes of a swizzled row; 0 for none."""
 
 
 @dataclass(frozen=True)
 class TensorMapSpec:
-    """How TMA sees one array: ``box`` elements are moved at a time, the rest of it is clipped.
+    """TMA's view of one array: loads and stores move ``box`` elements, clipped to the array.
 
-    ``operand`` names one of the buffers that the launch takes (:class:`~spaces.kernel.Buffer`).
-    All tuples run from the fastest dimension to the slowest: ``dims`` and ``box`` in elements,
-    ``strides`` in bytes for all dimensions but the first, whose elements are neighbours. The
-    box lands in shared memory densely, its 16-byte pieces permuted within rows of ``swizzle``
-    bytes: address bits 4 and up are XORed with the 1, 2 or 3 bits from bit 7 up (for 32, 64 and
-    128 bytes). Limits are those of ``cuTensorMapEncodeTiled`` (CUDA driver API).
+    ``operand`` names one of the buffers that the launch takes (:class:`~spaces.kernel.Buffer`). All
+    tuples run from the fastest dimension to the slowest: ``dims`` and ``box`` in elements,
+    ``strides`` in bytes for all dimensions but the first, whose elements are neighbours. The box
+    lands in shared memory densely, its 16-byte pieces permuted within rows of ``swizzle`` bytes:
+    address bits 4 and up are XORed with the 1, 2 or 3 bits from bit 7 up (for 32, 64 and 128
+    bytes). Limits are those of ``cuTensorMapEncodeTiled`` (CUDA driver API); values beyond them
+    raise :class:`ValueError`.
 
-    With ``steps``, ``box`` counts elements of the first dimension and pixels, which follow each
-    other over all other dimensions but the first: ``steps`` apart, from ``lower`` to the extent
-    less 1 plus ``upper``, then on along the next dimension; ``cuTensorMapEncodeIm2col`` has it.
+    With ``steps``, the map is one of ``cuTensorMapEncodeIm2col``: ``box`` counts elements of the
+    first dimension, and pixels. Pixels follow each other over all dimensions but the first:
+    ``steps`` apart, from ``lower`` to the extent less 1 plus ``upper``, then on along the next
+    dimension.
     """
 
     operand: str
@@ -62,7 +64,7 @@ class TensorMapSpec:
 
     @property
     def rank(self) -> int:
-        """Number of dimensions."""
+        """The number of dimensions."""
         return len(self.dims)
 
     @property
@@ -72,5 +74,5 @@ class TensorMapSpec:
 
     @property
     def box_bytes(self) -> int:
-        """Bytes one load adds to the barrier's transaction count, clipped or not."""
+        """Bytes that one load adds to the barrier's transaction count, clipped or not."""
         return prod(self.box) * self.element_bytes

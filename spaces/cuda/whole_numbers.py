@@ -1,5 +1,7 @@
-"""Whole numbers in CUDA C++: quotients rounded down, the lesser and the greater of two, and entries
-of tables, bounded so that no read is wild."""
+"""C functions of whole numbers: floored quotients, minimum, maximum, bounded entries of tables.
+
+Entries are bounded so that no read is outside of an array.
+"""
 
 HELPERS = """\
 template <class I> TW_INLINE I tw_quotient(I x, int d) { return x / d - (x % d < 0); }

@@ -1,4 +1,4 @@
-"""Whole numbers of 64 bits in CUDA C++, for what floats do not tell apart."""
+"""Whole numbers of 64 bits in CUDA C++, for numbers that floats do not tell apart."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ _FUNCTIONS = {"//": "tw_whole_quotient", "%": "tw_whole_remainder"}
 
 
 def helpers(magnitudes: Magnitudes, computed: Iterable[Expression]) -> str:
-    """What is called where anything that is ``computed`` takes integers."""
+    """Return the C functions that are called if anything that is ``computed`` needs integers."""
     return _HELPERS if magnitudes.need_integers(computed) else ""
 
 
 @dataclass(frozen=True)
 class WholeCode(ScalarCode):
-    """Whole numbers alone; quotients and remainders by 0 are 0."""
+    """Operations on whole numbers alone; quotients and remainders by 0 are 0."""
 
     explicit: bool = True
 
     def number(self, value: float) -> Value:
-        """A literal."""
+        """Return a literal."""
         return Value(f"{literal(value)}LL", whole=True)
 
     def binary(self, operator: str, left: Value, right: Value) -> Value:
-        """By functions where C rounds otherwise."""
+        """Return a binary operation, by a function where C rounds differently."""
         if operator in _FUNCTIONS:
             return Value(f"{_FUNCTIONS[operator]}({left}, {right})", whole=True)
         return super().binary(operator, left, right)
 
     def call(self, function: str, arguments: Sequence[Value]) -> Value:
-        """Of functions that keep numbers whole."""
+        """Return a call of a function that keeps numbers whole."""
         return Value(f"tw_whole_{function}({', '.join(map(str, arguments))})", whole=True)
 
 
 @dataclass(frozen=True)
 class Wide:
-    """Writes the whole numbers of a program that floats do not tell apart.
+    """The code of the whole numbers of a program that floats do not tell apart.
 
-    ``leaf`` has C text of axes and entries as ``i64``, ``real`` of expressions as floats.
+    ``leaf`` returns C text of axes and entries as ``i64``, ``real`` that of expressions as floats.
     """
 
     magnitudes: Magnitudes
@@ -64,19 +64,21 @@ class Wide:
     real: Callable[[Expression], Value]
 
     def value(self, node: Expression) -> Value | None:
-        """A large whole number as a float, rounded once; None of others."""
+        """Return a large whole number as a float, rounded once; None for others."""
         is_condition = isinstance(node, Comparison)
         if is_condition or not self.magnitudes.takes_integers(node):
             return None
         return Value(f"(float)({self.whole(node)})")
 
     def condition(self, node: Comparison) -> Value | None:
-        """A comparison of large whole numbers, of integers if both sides are whole, else of
-        doubles; None of others."""
+        """Return a comparison of large whole numbers; None for others.
+
+        It compares integers if both sides are whole, else doubles.
+        """
         return self._compared(node) if self.magnitudes.compares_large(node) else None
 
     def whole(self, node: Expression) -> Value:
-        """A whole number."""
+        """Return a whole number."""
         return node.fold(WholeCode(), self._known)
 
     def _known(self, node: Expression) -> Value | None:

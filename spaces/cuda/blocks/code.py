@@ -101,8 +101,7 @@ class BlockCode(GridCode):
         ]
 
     def _segment(self) -> list[str]:
-        """Print the declarations of the block's segment and ``first_row``, and of its arrays'
-        parts.
+        """Print the declarations of the block's segment, its ``first_row``, and parts of arrays.
 
         Empty if rows come in no segments.
         """

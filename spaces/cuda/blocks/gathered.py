@@ -123,10 +123,10 @@ def at(index: Index, values: Mapping[str, Index]) -> Index:
 
 
 def run_of(place: Address, parts: Sequence[Part]) -> int:
-    """Return the elements side by side along ``parts``, from multiples of a power of two that
-    divides it.
+    """Return the elements that lie side by side along ``parts``.
 
-    1 where neighbours are apart, or one may lie beyond a border and the other not.
+    They do so from each multiple of a power of two that divides this number; it is 1 where
+    neighbours are apart, or one may lie beyond a border and the other not.
     """
     bounded = {name for bound in place.bounds for name in bound.index.names}
     run, names = 1, frozenset[str]()

@@ -44,10 +44,10 @@ class PlacedBeside:
     whole: ClassVar[bool] = True
 
     def step(self, width: int) -> int | None:
-        """Return the elements from one to the next of ``width`` columns that begin at a multiple of
-        it.
+        """Return the elements from one to the next of ``width`` columns.
 
-        With step 1 they also begin at such a multiple in memory. None if there is no such step.
+        The columns begin at a multiple of ``width``; with step 1 they also do so in memory. None if
+        there is no such step.
         """
         columns = [p for p in self.product.view.columns if p.extent > 1]
         if width == 1 or self.place.step(columns) == 0:
@@ -199,10 +199,9 @@ class ImplicitProduct:
         }
 
     def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
-        """Return an element of the output, made of the sum ``total`` and the operands ``beside``
-        it.
+        """Return an element of the output, made of its sum ``total`` and of operands.
 
-        ``beside`` gives their values by the names in :attr:`beside`; ``meaning`` says how
+        ``beside`` gives the operands' values by the names in :attr:`beside`; ``meaning`` says how
         operations compute.
         """
         known: dict[Expression, T] = {self.view.sum: total}

@@ -42,8 +42,7 @@ class BlockTemplate(CudaTemplate):
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Return why a workload has no such kernel, in words; None if it has one.
 
-        Reasons are a target that is no GPU, no sum of products, or those of
-        :meth:`refuses_product`.
+        Reasons are no sum of products, or those of :meth:`refuses_product`.
         """
         product = tiled_product_of(workload)
         if isinstance(product, str):

@@ -20,10 +20,9 @@ from tilewright.spaces.language.tree import Expression
 
 @dataclass(frozen=True)
 class Operands:
-    """The operands of a block: rows of the left one, tiles of keys of the right one and of
-    matrices.
+    """The operands of a block: rows of the left one, tiles of keys of the others.
 
-    The first key of a tile is given as C text.
+    The right one and the matrices have tiles of keys; the first key of a tile is given as C text.
     """
 
     block: Block

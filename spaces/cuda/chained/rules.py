@@ -40,10 +40,9 @@ def chained_rules(
 def why_no_room(
     sizes: ChainedSizes, target: CudaTarget, decisions: Sequence[Decision], warps: int = 1
 ) -> str | None:
-    """Return why a block has no room for even the smallest tiles of ``warps`` warps; None if it
-    has.
+    """Return why even the smallest tiles of ``warps`` warps have no room; None if they have.
 
-    All places of its rows of the left operand are tried.
+    All places of a block's rows of the left operand are tried.
     """
     first, *others = (
         {d.name: d.values[0] for d in decisions} | {"query_storage": value, "warps": warps}

@@ -114,8 +114,7 @@ class Ending:
     def _stored(
         self, kind: type[Finish], sums: str, pairs: int, first: str, inside: str
     ) -> list[str]:
-        """Print the stores of ``pairs`` groups of eight columns of each row for which ``inside``
-        holds.
+        """Print the stores of ``pairs`` groups of eight columns of each row that is ``inside``.
 
         Where ``first`` holds, too, they include outputs with one value for each row.
         """

@@ -116,10 +116,9 @@ class Multiplying:
         return bool(self.plan.values["skip_per_warpgroup"])
 
     def _own_tiles(self) -> list[str]:
-        """Print the bounds, ``own_tile`` to ``own_end``, of the tiles that this warpgroup's rows
-        see.
+        """Print the bounds of the tiles of keys that this warpgroup's rows see.
 
-        At least one of the block's tiles lies within them.
+        They go from ``own_tile`` to before ``own_end`` and have at least one of the block's tiles.
         """
         if not self._passes:
             return []

@@ -148,10 +148,10 @@ class ChainedSizes:
         return max(self.depth_panels, self.width_panels) * SLICE * PANEL_BYTES
 
     def sent_bytes(self, c: Any) -> Any:
-        """Return the bytes that the blocks of a cluster send one warpgroup, which merges some
-        columns.
+        """Return the bytes that the blocks of a cluster send one warpgroup.
 
-        They are, of each row, states, whether it has seen a key, and sums.
+        It merges a share of the columns. They are, of each row, states, whether it has seen a key,
+        and sums.
         """
         states = 2 * row_words(len(self.chained.scalars)) // SHARERS
         return 4 * GROUP * c["splits"] * (states + 4 * shares(self.width // 8, c["splits"]))

@@ -76,7 +76,7 @@ class ChainedHopper(CorrectedTemplate, WarpgroupTemplate):
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Return why a workload has no such kernel, in words; None if it has one.
 
-        Reasons are a target without wgmma, no such chain, or arrays that TMA cannot load.
+        Reasons are no such chain, or arrays that TMA cannot load.
         """
         return why_not_chained(workload, cuda)
 

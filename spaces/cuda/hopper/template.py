@@ -45,11 +45,10 @@ NEIGHBOURS = 8
 
 
 class Hopper(WarpgroupTemplate):
-    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores, by TMA and
-    wgmma.
+    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores of Hopper.
 
-    Operands are float16, bfloat16, tfloat32 or float8, sums float32. Of tfloat32, wgmma drops the
-    bits it does not read.
+    Operands are float16, bfloat16, tfloat32 or float8, sums float32; TMA loads them, wgmma
+    multiplies. Of tfloat32, wgmma drops the bits it does not read.
     """
 
     name: ClassVar[str] = "hopper"
@@ -68,8 +67,8 @@ class Hopper(WarpgroupTemplate):
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Return why a workload has no such kernel, in words; None if it has one.
 
-        Reasons are a target without wgmma, no product of matrices, a dtype that wgmma does not
-        multiply, or an operand that TMA cannot load.
+        Reasons are no product of matrices, a dtype that wgmma does not multiply, or an operand that
+        TMA cannot load.
         """
         product = cls.multiplied(workload)
         if isinstance(product, str):

@@ -36,8 +36,7 @@ class RowMerging(StateMerging):
         return ROWS * self.row_words // SHARERS
 
     def parts(self) -> list[str]:
-        """Print the declaration of ``parts``, the address of the own row's states in the first
-        part.
+        """Print the declaration of ``parts``, the address of the row's states in the first part.
 
         Threads that left them had two rows each, eight apart.
         """

@@ -1,6 +1,7 @@
-"""The functions that generated CUDA kernels call, for the device and for the emulator.
+"""The intrinsics that generated CUDA kernels call, for the device and for the emulator.
 
-``README.md`` lists them. A kernel's text is the same for both; what goes in front of it is not.
+``README.md`` lists them. A kernel's text is the same for both; only the definitions in front of it
+differ.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ __all__ = ["device_text", "host_text"]
 
 
 def device_text(source: str) -> str:
-    """CUDA C++ that defines every intrinsic ``source`` calls, as inline PTX."""
+    """Return CUDA C++ that defines every intrinsic that ``source`` calls, as inline PTX."""
     return _joined("device.cuh", [member.device() for member in used(source)])
 
 
 def host_text(source: str) -> str:
-    """C++ that defines them on top of the emulator's ``runtime.h``."""
+    """Return C++ that defines these intrinsics on top of the emulator's ``runtime.h``."""
     return _joined("host.h", [member.host() for member in used(source)])
 
 

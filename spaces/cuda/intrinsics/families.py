@@ -1,4 +1,4 @@
-"""Matrix instructions: families too large to write out, generated one by one as kernels use them.
+"""Matrix instructions as intrinsics: two large families, generated as kernels use them.
 
 Shapes, operand types and fragments are those of the PTX ISA 8.x, sections "Matrix multiply-
 accumulate operation using mma instruction" and "Asynchronous Warpgroup Level Matrix Multiply-
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tilewright.spaces.errors import InputError
 
 ELEMENT_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8}
-"""Types of A and B, and their bits in registers and shared memory."""
+"""The types of A and B, and their bits in registers and shared memory."""
 
 _FLOAT8 = ("e4m3", "e5m2")
 
@@ -51,17 +51,17 @@ class Mma:
 
     @property
     def name(self) -> str:
-        """Name within the namespace ``tw``."""
+        """The name within the namespace ``tw``."""
         return f"mma_m16n8k{self.k}_{self.d}_{self.a}_{self.b}"
 
     @property
     def a_registers(self) -> int:
-        """32-bit registers of A in each lane."""
+        """Registers (32 bits) of A in each lane."""
         return 16 * self.k * ELEMENT_BITS[self.a] // 1024
 
     @property
     def b_registers(self) -> int:
-        """32-bit registers of B in each lane."""
+        """Registers (32 bits) of B in each lane."""
         return 8 * self.k * ELEMENT_BITS[self.b] // 1024
 
     @property
@@ -71,14 +71,14 @@ class Mma:
 
     @property
     def signature(self) -> str:
-        """C declaration without the return type."""
+        """The C declaration without the return type."""
         return (
             f"{self.name}({_REGISTER[self.d][0]} (&d)[{self.d_registers}], "
             f"const u32 (&a)[{self.a_registers}], const u32 (&b)[{self.b_registers}])"
         )
 
     def device(self) -> str:
-        """Inline PTX."""
+        """Return the definition as inline PTX."""
         constraint = _REGISTER[self.d][1]
         d, a, b = _numbered(self.d_registers, self.a_registers, self.b_registers)
         inputs = [_bound("r", "a", self.a_registers), _bound("r", "b", self.b_registers)]
@@ -91,7 +91,7 @@ class Mma:
         )
 
     def host(self) -> str:
-        """Call of the emulator."""
+        """Return the definition as a call of the emulator."""
         return (
             f"TW_INLINE void {self.signature} {{ "
             f"emulator::mma({_kinds(self.d, self.a, self.b)}, {self.k}, d, a, b); }}"
@@ -123,13 +123,13 @@ class Wgmma:
 
     @property
     def name(self) -> str:
-        """Name within the namespace ``tw``."""
+        """The name within the namespace ``tw``."""
         base = f"wgmma_m64n{self.n}k{self.k}_{self.d}_{self.a}_{self.b}_{self.source}"
         return f"{base}_{self.majors}" if self.majors else base
 
     @property
     def transposed(self) -> tuple[int, int]:
-        """Whether A and B are M/N-major, as 0 or 1."""
+        """1 for each of A and B that is M/N-major, else 0."""
         return int(self.majors[:1] == "t"), int(self.majors[1:] == "t")
 
     @property
@@ -139,13 +139,13 @@ class Wgmma:
 
     @property
     def signature(self) -> str:
-        """C declaration without the return type."""
+        """The C declaration without the return type."""
         a = "u64 a" if self.source == "ss" else "const u32 (&a)[4]"
         d = f"{_REGISTER[self.d][0]} (&d)[{self.d_registers}]"
         return f"{self.name}({d}, {a}, u64 b, int accumulate)"
 
     def device(self) -> str:
-        """Inline PTX."""
+        """Return the definition as inline PTX."""
         a_registers = 1 if self.source == "ss" else 4
         d, a, b, flag = _numbered(self.d_registers, a_registers, 1, 1)
         a_text = a if self.source == "ss" else f"{{{a}}}"
@@ -165,7 +165,7 @@ class Wgmma:
         )
 
     def host(self) -> str:
-        """Call of the emulator."""
+        """Return the definition as a call of the emulator."""
         a = "a, nullptr" if self.source == "ss" else "0, a"
         a_major, b_major = self.transposed
         return (
@@ -175,7 +175,7 @@ class Wgmma:
 
 
 def members() -> Iterator[Mma | Wgmma]:
-    """Every member of both families."""
+    """Yield every member of both families."""
     for (d, a, b), depths in _OPERANDS.items():
         yield from (Mma(k, d, a, b) for k in depths)
         sixteen = ELEMENT_BITS[a] == 16
@@ -186,9 +186,9 @@ def members() -> Iterator[Mma | Wgmma]:
 
 
 def used(source: str) -> list[Mma | Wgmma]:
-    """The members that a kernel's text names, each once, in order of name.
+    """Return the members that a kernel's text names, each once, in the order of their names.
 
-    :class:`InputError` for a name that follows the pattern but is no instruction.
+    Raises :class:`InputError` for a name that follows the pattern but is no instruction.
     """
     found: dict[str, Mma | Wgmma] = {}
     for match in _MMA.finditer(source):
@@ -202,12 +202,12 @@ def used(source: str) -> list[Mma | Wgmma]:
 
 
 def _columns(a: str) -> list[int]:
-    """The N of wgmma for operands of type ``a``."""
+    """Return the possible N of wgmma for operands of type ``a``."""
     return [n for n in range(8, 257, 8) if a != "s8" or n <= 32 or n % 16 == 0]
 
 
 def _numbered(*counts: int) -> Iterator[str]:
-    """Operand lists ``%0, %1`` of consecutive groups of ``counts`` registers."""
+    """Yield the operand lists ``%0, %1, ...`` of consecutive groups of ``counts`` registers."""
     start = 0
     for count in counts:
         yield ", ".join(f"%{i}" for i in range(start, start + count))

@@ -1,1 +1,1 @@
-"""Plain kernels of loops on a GPU, for what no other template serves."""
+"""The template of plain loops on a GPU, for programs that no other template serves."""

@@ -1,7 +1,7 @@
-"""The CUDA C++ of a program as loop nests: a launch each, whose threads take elements in turns.
+"""The CUDA C++ of a program as loop nests, a launch for each, whose threads take elements in turns.
 
-Several neighbouring threads may share the terms of one element. They join what each has found by
-twos, in shared memory.
+Several neighbouring threads may share the terms of one element. They join their results pairwise,
+in shared memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilewright.spaces.loops.numbers import FORMATS, definitions, library_defini
 from tilewright.spaces.loops.plan import ELEMENT, Nest, Plan
 
 MOST_BLOCKS = 1 << 16
-"""Blocks of a launch: where there are more elements, threads take several."""
+"""The most blocks of a launch; for more elements, threads take several."""
 INFINITY = "((double)tw::bits_float(0x7f800000u))"
 PRELUDE = definitions("TW_INLINE", "", INFINITY)
 LIBRARY = library_definitions("TW_INLINE", "")
@@ -42,8 +42,10 @@ ACCESS = ElementAccess(_load, _store, INFINITY)
 
 @dataclass(frozen=True)
 class LoopsCode:
-    """The kernel called ``entry`` with these ``arguments``: blocks of ``threads`` threads, of which
-    ``sharing`` have the terms of an element."""
+    """The kernel named ``entry`` with these ``arguments``.
+
+    Blocks have ``threads`` threads, of which ``sharing`` share the terms of an element.
+    """
 
     plan: Plan
     arguments: tuple[Argument, ...]
@@ -52,7 +54,7 @@ class LoopsCode:
     sharing: int
 
     def kernel(self) -> Kernel:
-        """A function and a launch for each nest."""
+        """Return the kernel, with a function and a launch for each nest."""
         nests = list(enumerate(self.plan.nests))
         text = "\n".join(line for number, nest in nests for line in self._function(number, nest))
         launches = tuple(self._launch(number, nest) for number, nest in nests)
@@ -65,11 +67,11 @@ class LoopsCode:
         return f"{self.entry}_nest{number}"
 
     def _sharing(self, nest: Nest) -> int:
-        """Threads of an element: one where nothing is reduced."""
+        """Return the threads that share an element: one where nothing is reduced."""
         return self.sharing if nest.stage.reducer else 1
 
     def _at_once(self, nest: Nest) -> int:
-        """Elements of a block at a time."""
+        """Return the elements of a block at a time."""
         return self.threads // self._sharing(nest)
 
     def _launch(self, number: int, nest: Nest) -> Launch:
@@ -85,7 +87,7 @@ class LoopsCode:
         return own | {f".{name}": f"s{n}" for n, name in enumerate(self.plan.starts)}
 
     def _function(self, number: int, nest: Nest) -> list[str]:
-        """The function of one nest."""
+        """Return the function of one nest."""
         named = [
             replace(a, array=replace(a.array, name=self._variables[a.array.name]))
             for a in self.arguments
@@ -95,7 +97,7 @@ class LoopsCode:
         return function(self._name(number), self.threads, given, lines)
 
     def _workspace(self) -> list[str]:
-        """Pointers to the arrays of the workspace."""
+        """Print pointers to the arrays of the workspace."""
         lines = []
         for name, start in self.plan.starts.items():
             kind = TYPES[self.plan.whole[name]]
@@ -104,8 +106,11 @@ class LoopsCode:
         return lines
 
     def _elements(self, nest: Nest) -> list[str]:
-        """The elements of a block: all of its threads take as many turns, the last ones at an
-        element that another thread writes."""
+        """Print the loop over the elements of a block.
+
+        All of its threads take equally many turns, the last ones at an element that another thread
+        writes.
+        """
         code = NestCode(self.plan, nest, self._variables, ACCESS)
         sharing, at_once = self._sharing(nest), self._at_once(nest)
         first, step = f"(i64)blockIdx.x * {at_once}", f"(i64)gridDim.x * {at_once}"
@@ -124,7 +129,7 @@ class LoopsCode:
         ]
 
     def _reduced(self, code: NestCode, sharing: int) -> list[str]:
-        """The value of an element, whose terms ``sharing`` threads add up."""
+        """Print the value of an element, whose terms ``sharing`` threads reduce."""
         if sharing == 1:
             return code.reduction("0", "1")
         kind = TYPES[code.body.whole]

@@ -1,4 +1,4 @@
-"""The CUDA template of plain loops: what can be decided, and what rules it."""
+"""The template of plain loops on a GPU: its decisions, rules and quantities."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tilewright.spaces.template import Columns, Decision, Rule
 from tilewright.spaces.workloads.workload import Workload
 
 REGISTERS = 40
-"""Registers of a thread, more or less."""
+"""Registers of a thread, roughly."""
 
 
 class CudaLoops(Loops, CudaTemplate):
-    """A launch for each stage, whose threads take its elements."""
+    """The template of one launch for each stage, whose threads take its elements."""
 
     version: ClassVar[int] = 1
 
@@ -57,10 +57,10 @@ class CudaLoops(Loops, CudaTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> None:
-        """Serve all workloads."""
+        """Return None: plain loops serve every workload."""
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """Every quantity, one float64 array each."""
+        """Return every quantity of ``spaces.quantities``, one float64 array each."""
         c = widened(columns)
         threads, sharing = c["threads"], c["reduction_threads"]
         blocks = np.minimum(MOST_BLOCKS, ceil_div(self.most * sharing, threads))
@@ -80,6 +80,6 @@ class CudaLoops(Loops, CudaTemplate):
         return filled(quantities, threads.shape)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         decided = int(schedule["threads"]), int(schedule["reduction_threads"])
         return LoopsCode(self.plan, self.arguments, self.entry(schedule), *decided).kernel()

@@ -23,11 +23,11 @@ PICKS = ("0x6420", "0x7531")
 
 @dataclass(frozen=True)
 class ByteFragments:
-    """The ``count`` fragments of one step, sixteen columns each, which all ``warps`` of a team
-    load.
+    """The ``count`` fragments of one step, which all ``warps`` of a team load.
 
-    ``name`` is the C array of ``count`` x 4 registers: two for the even columns, two for the odd
-    ones. ``shared`` is the tile's layout, (depth, width); ``thread`` the number of a thread.
+    Each has sixteen columns. ``name`` is the C array of ``count`` x 4 registers: two for the even
+    columns, two for the odd ones. ``shared`` is the tile's layout, (depth, width); ``thread`` the
+    number of a thread.
     """
 
     name: str

@@ -1,1 +1,2 @@
-"""Products on a GPU whose factors are packed first: copied so that their depth lies together."""
+"""The template of products whose factors are packed first: copied so that their depth is
+contiguous."""

@@ -1,4 +1,4 @@
-"""Which kernels pack the factors of a product on a GPU, and which one multiplies them."""
+"""The kernels that pack the factors of a product on a GPU, and the one that multiplies them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tilewright.spaces.workloads.served import workload_of
 
 @lru_cache(maxsize=64)
 def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
-    """A map for each factor that is packed, then the product; or why there are none."""
+    """Return a map for each factor that is packed, then the product; or why there are none, in
+    words."""
     product = placed_product_in(program)
     programs = product if isinstance(product, str) else packed(product)
     if isinstance(programs, str):

@@ -1,8 +1,8 @@
-"""Products on a GPU whose factors are packed first: convolutions of images with channels first.
+"""The template of products whose factors are packed first: convolutions with channels first.
 
-A map copies each factor whose neighbours in memory are none in the depth, so that TMA, or copies of
-16 bytes, bring what an image's pixels have there side by side. The output is written as it lies.
-Decisions are those of all kernels, numbered in the order of their launches.
+A map copies each factor whose neighbours in memory are no neighbours in the depth, so that TMA, or
+copies of 16 bytes, load contiguous terms. The output is written in its own layout. Decisions are
+those of all kernels, numbered in the order of their launches.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from tilewright.spaces.workloads.computation import Computation
 
 
 class CudaPacked(CudaStaged):
-    """Copies of factors, and the product of them."""
+    """The template of copies of factors, and then their product."""
 
     name: ClassVar[str] = "packed"
     version: ClassVar[int] = 1
 
     @classmethod
     def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
-        """See :class:`~spaces.staged.template.Staged`; where TMA brings the factors as they lie,
-        nothing is gained."""
+        """Return the parts, see :class:`Staged`; or why there are none, in words.
+
+        Where TMA can load the factors as they lie in memory, nothing is gained.
+        """
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
         if Hopper.refuses(workload, target) is None:

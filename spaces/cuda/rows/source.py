@@ -38,10 +38,9 @@ def digits(position: str, spans: tuple[Span, ...]) -> list[Index]:
 
 
 def widest(place: RowAddress, columns: tuple[Span, ...]) -> int:
-    """Return the most elements, a power of two up to 16, that every vector reads side by side,
-    aligned.
+    """Return the most elements, up to 16, that every vector has side by side and aligned.
 
-    1 if the columns of ``place`` are no neighbours in memory.
+    It is a power of two; 1 if the columns of ``place`` are no neighbours in memory.
     """
     if place.columns[-1] != 1:
         return 1

@@ -1,1 +1,2 @@
-"""Kernels on a GPU that are launched one after the other, with arrays of their own between them."""
+"""The template of several kernels on a GPU, launched in sequence with arrays of their own
+between."""

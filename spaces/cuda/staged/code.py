@@ -1,8 +1,7 @@
-"""The CUDA C++ of kernels that are launched one after the other, with arrays of their own between
-them.
+"""The CUDA C++ of kernels that are launched in sequence, with arrays of their own between them.
 
-The workspace begins with what the kernels need for themselves, the same bytes for all: what stays
-zero, up to the same byte, then what nobody keeps. Behind that are the arrays in between. Each
+The workspace begins with the kernels' own workspaces, the same bytes for all: those that stay zero,
+all up to the same byte, then those that nobody keeps. Behind that are the arrays in between. Each
 kernel has a namespace, for kernels share names of helpers. It is no inline one: a call with numbers
 of 16 bits, whose type is of no namespace, would find the helpers of all kernels.
 """
@@ -18,13 +17,16 @@ from tilewright.spaces.kernel import WORKSPACE, Argument, Buffer, Call, Kernel, 
 from tilewright.spaces.staged.arrays import Places, between
 
 ALIGNMENT = 128
-"""Bytes: what begins in the workspace does at a multiple of it, and so end the zeros of kernels."""
+"""Alignment in bytes of all parts of the workspace, and of the end of kernels' zeros."""
 
 
 @dataclass(frozen=True)
 class StagedCode:
-    """The kernel called ``entry`` that launches ``kernels``. ``arguments`` are its arrays, and
-    ``places`` say where each array of each kernel is: in one of these, or in one in between."""
+    """The kernel named ``entry`` that launches ``kernels``.
+
+    ``arguments`` are its arrays, and ``places`` say where each array of each kernel is: in one of
+    these, or in one in between.
+    """
 
     entry: str
     arguments: tuple[Argument, ...]
@@ -32,7 +34,7 @@ class StagedCode:
     places: Places
 
     def kernel(self) -> Kernel:
-        """All kernels as one."""
+        """Return all kernels as one."""
         numbers = range(len(self.kernels))
         call = Call(
             self.entry,
@@ -51,7 +53,7 @@ class StagedCode:
         return f"namespace {names} {{\n{kernel.source.prelude}\n{body}}}\n{seen}"
 
     def _function(self, number: int, launch: Launch) -> str:
-        """What a launch of a kernel starts, by its name here."""
+        """Return the name of the function that a launch of a kernel starts."""
         call = self.kernels[number].call
         return call.function(launch).replace(call.entry, self._name(number))
 
@@ -59,7 +61,7 @@ class StagedCode:
         return f"{self.entry}_{number + 1}"
 
     def _launches(self, number: int) -> Iterator[Launch]:
-        """The launches of a kernel on its share of the call's memory."""
+        """Yield the launches of a kernel on its share of the call's memory."""
         call, names = self.kernels[number].call, self._names(number)
         for launch in call.launches:
             yield replace(
@@ -73,7 +75,7 @@ class StagedCode:
             )
 
     def _names(self, number: int) -> Mapping[str, str]:
-        """The arrays that those of a kernel are in."""
+        """Return the names of the arrays that those of a kernel are in."""
         return {name: place.name for name, place in self.places[number].items()}
 
     # -- memory --------------------------------------------------------------------------------
@@ -91,7 +93,7 @@ class StagedCode:
 
     @cached_property
     def _between(self) -> Mapping[str, int]:
-        """The bytes of each array that a kernel hands on."""
+        """Bytes of each array that a kernel hands on."""
         own = {argument.array.name for argument in self.arguments}
         return between(self.kernels, self.places, own)
 
@@ -104,7 +106,7 @@ class StagedCode:
 
     @cached_property
     def _ends(self) -> Sequence[int]:
-        """Where kernels' own memory ends, and after it each array in between."""
+        """The ends of the kernels' own memory and, after it, of each array in between."""
         calls = [kernel.call for kernel in self.kernels]
         own = max(call.workspace_bytes - call.workspace_zeroed for call in calls)
         ends = [round_up(self._zeroed + own, ALIGNMENT)]

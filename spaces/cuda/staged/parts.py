@@ -1,4 +1,4 @@
-"""Which kernels compute a program on a GPU one after the other."""
+"""The kernels that compute a program on a GPU in sequence."""
 
 from __future__ import annotations
 
@@ -30,27 +30,32 @@ from tilewright.spaces.workloads.workload import Workload
 
 @lru_cache(maxsize=64)
 def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
-    """The parts, one if a kernel computes it at once and leaves no tensor core idle; or why there
-    are none."""
+    """Return the parts of a program; or why there are none, in words.
+
+    There is only one if one kernel computes it at once and leaves no tensor core idle.
+    """
     return partition(program, _serving(target), narrow=True, spare=CudaLoops)
 
 
 @lru_cache(maxsize=64)
 def parts_of_phases(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
-    """The phases of a sum with a stride, or why there are none."""
+    """Return the phases of a sum with a stride; or why there are none, in words."""
     return phased(program, _serving(target), CudaLoops)
 
 
 @lru_cache(maxsize=64)
 def parts_with_loops(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
-    """The parts, of which one has a plain kernel of loops; or why there are none."""
+    """Return the parts, of which one has a plain kernel of loops; or why there are none."""
     return simplified(program, _serving(target), CudaLoops, narrow=True)
 
 
 def _serving(target: CudaTarget) -> Serving:
-    """Which template has a part. Rows multiply no matrices here, products of few rows have the
-    template that is for them, and pairs of products are in one kernel anyway. Chains of deep
-    products are, too, but several kernels may be faster: they multiply as products alone do."""
+    """Return a function that returns the template of a part.
+
+    Rows multiply no matrices here, products of few rows have the template that is for them, and
+    pairs of products are in one kernel anyway. So are chains of deep products, but several kernels
+    may be faster: they multiply as products alone do.
+    """
     from tilewright.spaces.cuda.templates import TEMPLATES  # of which one asks
 
     alone = (HopperPairs, HopperReduced, ChainedDeep, Staged)

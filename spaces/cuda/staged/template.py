@@ -1,4 +1,4 @@
-"""Programs of several kernels on a GPU."""
+"""The templates of programs that take several kernels on a GPU."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tilewright.spaces.workloads.computation import Computation
 
 
 class CudaStaged(Staged):
-    """A launch after the other."""
+    """The template of kernels that are launched in sequence."""
 
     version: ClassVar[int] = 2
 
     @classmethod
     def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
-        """See :class:`Staged`."""
+        """Return the parts, see :class:`Staged`; or why there are none, in words."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
         found = parts(workload.program, target)
         return f"no kernel for a part, {found}" if isinstance(found, str) else found
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernels, and all their launches as those of one."""
+        """Return the kernels as one, with all their launches."""
         kernels = self.kernels(schedule)
         return StagedCode(
             entry=self.entry(schedule),
@@ -41,24 +41,24 @@ class CudaStaged(Staged):
 
 
 class CudaPhased(WithPhases, CudaStaged):
-    """A launch for each phase of one sum."""
+    """The template of one launch for each phase of a sum with a stride."""
 
     version: ClassVar[int] = 1
 
     @classmethod
     def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
-        """See :class:`Staged`."""
+        """Return the phases, see :class:`Staged`; or why there are none, in words."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
         return parts_of_phases(workload.program, target)
 
 
 class StagedLoops(WithLoops, CudaStaged):
-    """The same with plain loops."""
+    """The template of kernels launched in sequence, of which one is of plain loops."""
 
     @classmethod
     def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
-        """See :class:`Staged`."""
+        """Return the parts, see :class:`Staged`; or why there are none, in words."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
         return parts_with_loops(workload.program, target)

@@ -64,8 +64,7 @@ class WindowMemory:
         return self._each(self.plan.sizes.depth // PAIR, "k", body)
 
     def fill_right(self) -> list[str]:
-        """Print how the columns of the right factor are copied, zero beyond the last term and
-        column.
+        """Print the copy of the right factor's columns, zero beyond the last term and column.
 
         A thread has the same places of several columns, so that it finds their terms once.
         """

@@ -68,8 +68,7 @@ class CudaWindows(CudaTemplate):
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
         """Return why a workload has no such kernel, in words; None if it has one.
 
-        Reasons are no tensor cores, no windows that overlap, or windows that wide copies can
-        gather.
+        Reasons are no windows that overlap, or windows that wide copies can gather.
         """
         product = tiled_product_of(workload)
         if isinstance(product, str):

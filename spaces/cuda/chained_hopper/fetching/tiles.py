@@ -28,8 +28,7 @@ MOST_DIMENSIONS = 5
 
 
 def tiled(chained: Chained) -> Chained:
-    """Return the program with bare scores, and with all axes but those of a tile's rows as its
-    batch.
+    """Return the program with bare scores, its batch being all axes but those of a tile's rows.
 
     Axes whose heads share keys are neighbours.
     """
