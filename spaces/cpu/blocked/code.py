@@ -94,7 +94,8 @@ class ContractionCode:
         left, right, ahead = memory.left_block, memory.right_block, memory.ahead
 
         def tile(rows: int, columns: int) -> RegisterTile:
-            # Edges run rarely: what makes them faster is not worth the time it takes to compile.
+            # Edges run rarely: what makes them faster is not worth the time that it takes to
+            # compile.
             is_edge = (rows, columns) != (b.tile_rows, b.tile_columns)
             return RegisterTile(
                 name=f"{self.entry}_{rows}x{columns}",
@@ -278,6 +279,6 @@ class ContractionCode:
         return entry_function(self.entry, {f"{self.entry}_work": self.blocks.workers})
 
 
-# Variables of the generated code: a block's place in its worker's chunk, and in the product.
+# Variables of the generated code: the place of a block in its worker's chunk, and in the product.
 BLOCK_ROW, BLOCK_COLUMN, DEPTH = index("i"), index("j"), index("k")
 ROW, COLUMN = index("row0") + BLOCK_ROW, index("column0") + BLOCK_COLUMN

@@ -134,7 +134,7 @@ def _near_and_middle(
     returns = rows_outer | (right_panel <= USABLE * target.l2_bytes * panels)
     middle = np.where(returns, once, again) + np.where(fits, block_once, streaming) + sums
     near_footprint = left_panel + right_panel + FLOAT * b.tile_rows * b.tile_columns
-    # What was fetched ahead is only written.
+    # A block that was prefetched is in L2 when it is packed: it is only written then.
     right_passes = values["pack_right"] * (2 - values["prefetch"])
     packing = 2 * left * column_blocks * values["pack_left"] + right * b.row_workers * right_passes
     return {

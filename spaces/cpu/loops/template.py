@@ -23,7 +23,7 @@ from tilewright.spaces.template import Columns, Decision, Rule
 from tilewright.spaces.workloads.workload import Workload
 
 CHUNKS = (1, 8, 64, 512, 4096)
-"""The numbers of elements that a worker takes at a time."""
+"""The numbers of elements that a worker may take at a time."""
 
 
 class CpuLoops(Loops, CpuTemplate):

@@ -43,8 +43,8 @@ class StraightBlocks:
     fits: bool
 
     def lines(self, rows: int) -> list[str]:
-        """Return the C that moves a tile from ``from`` to ``to``. Its C variables ``rows`` and
-        ``columns`` are its extents; it has at most ``rows`` rows, as given here."""
+        """Return the C that moves the tile at ``from`` to ``to``. The C variables ``rows`` and
+        ``columns`` are its extents; there are at most as many rows as are given here."""
         height = self.strips * self.side
         groups = repeat(ceil_div(rows, height)) * spatial(height)
         return groups.emit(0, self._together, extents=("rows",), prefix="b")
@@ -69,11 +69,11 @@ class StraightBlocks:
         ]
 
     def _ask(self, first: Index) -> list[str]:
-        """Write the prefetches of the block of the next turn; it is behind the last strip for the
-        first one.
+        """Write the prefetches of the block that comes next.
 
-        They stand here and not in a function, for compilers drop calls of functions that only
-        prefetch.
+        It is that of the next strip; after the last strip, that of the first strip in the next
+        turn; after the last turn, the first one of the next strips. The prefetches stand here and
+        not in a function, for compilers drop calls of functions that only prefetch.
         """
         side = self.side
         each = (f"    #pragma GCC unroll {side}", f"    for (long s = 0; s < {side}; s++)")

@@ -301,6 +301,6 @@ class ThinCode:
         return entry_function(self.entry, passes)
 
 
-# Variables of the generated code: where a block begins in the product, its depth in steps.
+# Variables of the generated code: the place of a block in the product; the depth counts steps.
 DEPTH0 = index("depth0")
 COLUMN, DEPTH = index("column0") + index("j"), index("depth0") + index("k")

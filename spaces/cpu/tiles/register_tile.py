@@ -254,7 +254,7 @@ class RegisterTile:
         vector = f"tw_load_{self.right_dtype}({place})"
         if left < self.lanes and not self.right_is_padded:
             vector = f"tw_load_first_{self.right_dtype}({place}, {left})"
-        # GCC would rather load again for each of a few rows.
+        # For each of a few rows, GCC would rather load the vector again than keep it.
         keeps = self.rows > 1 if self.keeps_right else 1 < self.rows <= 4
         return f"tw_keep({vector})" if keeps else vector
 

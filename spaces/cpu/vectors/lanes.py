@@ -33,7 +33,7 @@ def prelude(lanes: int, c_type: str = "float") -> str:
 
 def across(name: str, value: str, lanes: int, c_type: str = "float") -> str:
     """Return the C text of ``tw_across_name(x)``: log2(lanes) times the ``value`` of ``x`` and of
-    ``y``, which is ``x`` rotated by half of what was rotated before."""
+    ``y``, which is ``x`` with its halves exchanged, then its quarters, and so on."""
     turns = [f"  y = tw_shuffle(x, x, {order}); x = {value};" for order in halves(lanes)]
     body = "\n".join(turns)
     head = f"static inline {c_type} tw_across_{name}(vf x) {{"

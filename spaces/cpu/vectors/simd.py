@@ -180,8 +180,8 @@ def _for_dtype(text: str, dtype: str) -> str:
 
 
 def halves(lanes: int) -> Iterator[str]:
-    """Yield the orders of lanes that rotate a vector by a half, a quarter and so on, down to one
-    lane."""
+    """Yield the orders of lanes that exchange neighbouring groups: halves of a vector, then
+    quarters and so on, down to single lanes."""
     half = lanes // 2
     while half:
         yield ", ".join(str(lane ^ half) for lane in range(lanes))
@@ -189,7 +189,8 @@ def halves(lanes: int) -> Iterator[str]:
 
 
 def _sum(lanes: int) -> str:
-    """Return the C text of ``tw_sum``: log2(lanes) additions of a vector to itself rotated."""
+    """Return the C text of ``tw_sum``: log2(lanes) additions of a vector to itself, its lanes
+    exchanged."""
     turns = [f"  x += tw_shuffle(x, x, {order});" for order in halves(lanes)]
     return "\n".join(["static inline float tw_sum(vf x) {", *turns, "  return x[0];", "}\n"])
 
