@@ -1,14 +1,14 @@
 """The C of a reduction along kept axes: tiles of outputs, each with its windows.
 
-A tile is some vectors along the fastest kept axis, and some turns of another kept loop: its
-accumulators stay in registers, and windows that overlap are read once. Tiles at borders have code
-of their own, in which what is known of the place decides most tests while code is generated. As
-task mappings, of each kept loop:
+A tile is some vectors along the fastest kept axis and some turns of another kept loop. Its
+accumulators stay in registers, and elements of windows that overlap are read once. Tiles at borders
+have code of their own, in which the place decides most tests when code is generated. As task
+mappings, for each kept loop:
 
     spatial(workers) * repeat(share) for the longest, repeat(blocks) for the others
 
-Or workers share the outermost loop that is reduced over: each leaves its accumulators in a part
-of the workspace, and then they share the outputs that are made of all parts.
+Alternatively, workers share the outermost loop that is reduced over: each stores its accumulators
+in a part of the workspace, and then all share the outputs, which are computed from all parts.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
 
 Position = Mapping[str, Segment]
-"""Of each kept loop, the blocks that code is for."""
+"""The blocks that code is for, by the name of each kept loop."""
 
 
 @dataclass(frozen=True)
 class KeptCode:
-    """The kernel called ``entry``, whose arguments are ``operands``."""
+    """The kernel called ``entry``; ``operands`` are its arguments in order."""
 
     tiling: Tiling
     operands: Sequence[Array]
@@ -49,7 +49,7 @@ class KeptCode:
 
     @property
     def source(self) -> str:
-        """All functions of the kernel, the entry last."""
+        """The C text of all functions of the kernel, the entry last."""
         workers, sharers = self.tiling.workers, int(self.tiling.sharers)
         if self.tiling.splits:
             passes = {f"{self.entry}_parts": workers, f"{self.entry}_merge": sharers}
@@ -62,7 +62,7 @@ class KeptCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """The parts of all workers."""
+        """Bytes of the parts of all workers."""
         parts = self.tiling.workers * self._part_size if self.tiling.splits else 0
         return dtype(self.element).bytes * parts
 
@@ -71,7 +71,7 @@ class KeptCode:
     def _function(
         self, name: str, sharers: int, body: Callable[[Tile], Sequence[str]]
     ) -> list[str]:
-        """C function ``ENTRY_name``, in which workers share the longest loop."""
+        """Return the C function ``ENTRY_name``, in which workers share the longest loop."""
         written = {output.array.name for output in self.tiling.view.outputs}
         buffers = buffer_variables(self.operands, self._pointers, written, "restrict ")
         parts = f"{ARRAY_TYPES[self.element]} *restrict parts = call->workspace;"
@@ -92,7 +92,7 @@ class KeptCode:
         sharers: int,
         body: Callable[[Tile], Sequence[str]],
     ) -> list[str]:
-        """The loops from here on, the outermost first."""
+        """Return the remaining loops, the outermost first, around the ``body`` of a tile."""
         if not loops:
             return list(body(self._tile(at)))
         loop, *rest = loops
@@ -121,7 +121,7 @@ class KeptCode:
         sharers: int,
         block: Callable[[Segment, Sequence[Index]], list[str]],
     ) -> list[str]:
-        """The blocks of one worker, each in the code of its segment."""
+        """Return the loop over one worker's blocks, each with the code of its segment."""
         count = parts[-1].end
         mapping = spatial(sharers) * repeat(ceil_div(count, sharers))
 
@@ -137,7 +137,7 @@ class KeptCode:
         return mapping.emit(worker, chosen, extents=(count,), prefix=f"{loop.name}_")
 
     def _turned(self, segment: Segment) -> list[str]:
-        """What is held of a block of lanes."""
+        """Return the lines that fill the arrays of transposed operands for a block of lanes."""
         lines = []
         taps = [loop.name for loop in self.tiling.view.taps]
         for found in self._held.values():
@@ -179,7 +179,7 @@ class KeptCode:
         return [*tile.declared(), *taps, *tile.outputs(self.streaming)]
 
     def _taps(self, rolled: Sequence[Loop], tile: Tile) -> list[str]:
-        """What is reduced over, by the loops that are not written out."""
+        """Return the loops over taps that are not written out, around the terms of the others."""
         counts = [loop.extent for loop in rolled]
         names = [loop.name for loop in rolled]
 
@@ -196,13 +196,14 @@ class KeptCode:
 
     @cached_property
     def _part_size(self) -> int:
-        """Elements of the workspace that one worker has: an accumulator for each output, whole
-        vectors side by side."""
+        """The elements of the workspace that one worker has: an accumulator for each output, in
+        whole vectors."""
         *outer, lane = (loop.extent for loop in self.tiling.view.kept)
         return prod(outer) * round_up(lane, self.tiling.lanes)
 
     def _part(self, tile: Tile) -> list[str]:
-        """A worker's share of the outermost loop, into its part."""
+        """Return a worker's share of the outermost loop, whose accumulators are stored in its
+        part."""
         workers = self.tiling.workers
         outer, *inner = self.tiling.rolled
         share = spatial(workers) * repeat(ceil_div(outer.extent, workers))
@@ -220,7 +221,7 @@ class KeptCode:
         return [*tile.declared(), *lines, *stores]
 
     def _merge(self, tile: Tile) -> list[str]:
-        """The outputs, of all parts."""
+        """Return the lines that join the accumulators of all parts, and store the outputs."""
         lines = []
         for place in tile.places:
             part = f"tw_load_{self.element}({self._place(tile, place, 'part')})"

@@ -1,5 +1,5 @@
 """Operands whose elements for neighbouring lanes lie apart in memory, such as the filters of
-channels: they are transposed once for each block of lanes."""
+channels; they are transposed once for each block of lanes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from tilewright.spaces.derivation.kept.view import Bounded, KeptView
 from tilewright.spaces.language.tree import Read
 
 MOST_TAPS = 128
-"""Taps whose elements are worth a place beside the stack's other things."""
+"""The most taps for which elements are held in an array on the stack."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """The elements of an access at all taps, a row of ``width`` lanes each, in the C array
-    ``name``; in memory, taps lie behind each other and lanes are ``step`` elements apart."""
+    """The elements of an access at all taps, a row of ``width`` lanes for each, in the C array
+    ``name``.
+
+    In memory, taps are adjacent and lanes are ``step`` elements apart.
+    """
 
     name: str
     access: Bounded
@@ -32,8 +35,12 @@ class Held:
     width: int
 
     def declared(self, where: str, columns: int) -> list[str]:
-        """The array, filled from ``where`` on for so many lanes: whole blocks of as many taps as a
-        vector has lanes, the last of which begins sooner and overlaps another."""
+        """Return the declaration of the array and the lines that fill it from the address ``where``
+        on, for ``columns`` lanes.
+
+        They transpose blocks of as many taps as a vector has lanes; the last one begins earlier and
+        overlaps the block before.
+        """
         rows = round_up(max(self.taps, self.lanes), self.lanes)
         lines = [f"float {self.name}[{rows * self.width}];"]
         last = max(self.taps - self.lanes, 0)
@@ -48,19 +55,19 @@ class Held:
         return lines
 
     def load(self, tap: Index, vector: int) -> str:
-        """C text of a vector; ``tap`` is the tap's number."""
+        """Return the C text of a vector at a ``tap``, which is the tap's number."""
         return f"tw_load_float32({self.name} + {tap * self.width + vector * self.lanes})"
 
 
 def has_room(view: KeptView) -> bool:
-    """Whether elements at all taps are turned at all."""
+    """Tell whether elements at all taps may be transposed: they are few, and float32."""
     few = prod(loop.extent for loop in view.taps) <= MOST_TAPS
     return few and view.program.computed_in == "float32"
 
 
 def held(tiling: Tiling) -> Mapping[Read, Held]:
-    """The reads that are turned where the loop over vectors is: nothing in them changes within,
-    nor from turn to turn of a tile."""
+    """Return the reads that are transposed ahead of the loop over vectors: their elements change
+    neither within it nor from turn to turn of a tile."""
     view, order = tiling.view, tiling.order
     inside = order[order.index(view.lane) + 1 :]
     found: dict[Read, Held] = {}

@@ -1,8 +1,8 @@
-"""What kernels along kept axes need beside those of rows, for each dtype D:
+"""The C text of kernels along kept axes: that of rows and, for each type D, loads at borders.
 
 - ``tw_skip_D(p)``: a vector of every second element;
 - ``tw_between_D(p, step, low, high, outside)``: lanes from ``low`` to before ``high``, ``step``
-  elements apart, and ``outside`` in all others, of which not one byte is read.
+  elements apart, and ``outside`` in all others, whose memory is not touched.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilewright.spaces.cpu.vectors import doubles, simd, turning
 
 @lru_cache(maxsize=64)
 def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
-    """The C text for kernels in ``element`` whose programs call ``functions``."""
+    """Return the C text for kernels in ``element`` whose programs call ``functions``."""
     types = doubles.C_TYPES if element == "float64" else simd.C_TYPES
     names = ("float64", "float32") if element == "float64" else ("float32", "bfloat16")
     lanes = target.lanes(8 if element == "float64" else 4)
@@ -38,8 +38,9 @@ def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
 
 
 def _every_second(lanes: int) -> dict[str, list[int]]:
-    """The two shuffles that take the even lanes of one vector and the odd lanes of another: pairs
-    of both within each group of four lanes, which is one instruction, then each to its place."""
+    """Return the two shuffles that take the even lanes of one vector and the odd lanes of another:
+    pairs of both within each group of four lanes, which is one instruction, then each pair to its
+    place."""
     if lanes == 2:
         return {"PAIRS": [0, 3], "PARTS": [0, 1]}
     starts = range(0, lanes, 4)

@@ -1,4 +1,4 @@
-"""What rules out a schedule along kept axes, and the sentence that says so."""
+"""The rules that refuse a schedule along kept axes, each with its sentence."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.kept.template import KeptTemplate
 
 MOST_TERMS = 512
-"""Terms that are written out, those for borders included: compilers take milliseconds for
+"""The most terms that are written out, those for borders included: compilers take milliseconds for
 each."""
 LEAST_BYTES = 1 << 17
-"""Bytes that are worth waking a thread for."""
+"""The least bytes of each thread, if all are to be woken."""
 
 
 def kept_rules(template: KeptTemplate) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """Return all rules of the template."""
     return (
         *_tile_rules(template),
         *_order_rules(template),
@@ -34,18 +34,20 @@ def kept_rules(template: KeptTemplate) -> tuple[Rule, ...]:
 
 
 def registers(c: Any) -> Any:
-    """Accumulators, and a row of vectors that are read at a time."""
+    """Compute the vector registers of a tile: accumulators, one row of vectors that are read, and
+    one more."""
     return c["coarsening"] * c["vectors"] + c["vectors"] + 1
 
 
 def terms(template: KeptTemplate, c: Any) -> Any:
-    """Terms that are written out, of all tiles that have code of their own."""
+    """Compute the number of terms that are written out, for all tiles that have code of their
+    own."""
     taps = 1.0 * template.tiling(c).taps_written_out
     return taps * c["coarsening"] * c["vectors"] * _codes(template, c)
 
 
 def _codes(template: KeptTemplate, c: Any) -> Any:
-    """Tiles that have code of their own, by their place at borders."""
+    """Compute the number of tiles that have code of their own, by their place at borders."""
     view = template.view
     vectors, turns = _values(template, "vectors"), _values(template, "coarsening")
     lane = {v: len(segments(view, view.lane, v * template.lanes)) for v in vectors}

@@ -1,4 +1,4 @@
-"""Which programs have kernels along kept axes on a CPU, and why others have none."""
+"""The programs that have kernels along kept axes on a CPU, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_kept(workload: Workload, target: CpuTarget) -> str | None:
-    """The reason in words; None if there are kernels."""
+    """Say why a workload has no kernel along kept axes; return None if it has one."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices; reductions along kept axes are of programs"
     try:

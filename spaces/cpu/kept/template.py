@@ -1,8 +1,10 @@
-"""Reductions along kept axes on a CPU: what can be decided, and what rules it.
+"""The CPU template of reductions along kept axes.
 
-The space is about reading as little as possible: outputs whose windows overlap are in one tile, in
-registers, and loops are in an order in which what is read again is still near the core. See
-``spaces.cpu.kept.code`` for the kernel.
+It is about reading as little as possible: outputs whose windows overlap share a tile in registers,
+and the order of loops keeps what is read again near the core. Decisions: ``vectors`` and
+``coarsening`` of a tile along ``coarsened_axis``, the taps to ``unroll``, the ``order`` of loops,
+``streaming_stores``, and ``workers`` with the loops that they share (``parallel_over``). See
+``spaces.cpu.kept.code``.
 """
 
 from __future__ import annotations
@@ -45,15 +47,16 @@ class KeptTemplate(CpuTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
-        """Why not: several reductions or none, a condition, or elements that lie apart."""
+        """Say why there is no kernel: several reductions or none, a condition, or elements that lie
+        apart."""
         return why_not_kept(workload, cpu)
 
     def tiling(self, values: Mapping[str, Any]) -> Tiling:
-        """The tiles of one schedule or of columns of many."""
+        """Return the tiles of one schedule, or of columns of many."""
         return Tiling(self.view, values, self.lanes)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cpu.kept.traffic``."""
+        """Compute quantities for columns of schedules: see ``spaces.cpu.kept.traffic``."""
         return kept_quantities(self, columns)
 
     def _code(self, schedule: Schedule, entry: str) -> Code:

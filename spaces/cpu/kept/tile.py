@@ -1,4 +1,4 @@
-"""The C of one tile: vectors of outputs in registers, and what they read of their windows."""
+"""The C of one tile: vectors of outputs in registers, and the elements of their windows."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ from tilewright.spaces.derivation.scopes import Scope
 from tilewright.spaces.language.tree import Expression, Read
 
 By = Mapping[str, int]
-"""How many turns further on than the tile's first, of each loop; of loops written out, the turn."""
+"""Turns from the tile's first one on, by the name of a loop; for a loop that is written out, the
+turn."""
 Points = list[tuple[tuple[int, int], By]]
-"""Places of accumulators, each with a tap."""
+"""Pairs of an accumulator's place and a tap."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Lanes of a vector in which a read is within its array: from ``low`` to before ``high``."""
+    """The lanes of a vector in which a read is within its array: from ``low`` to before
+    ``high``."""
 
     low: str
     high: str
@@ -38,10 +40,13 @@ class Span:
 
 @dataclass
 class Tile:
-    """Outputs of ``turns`` turns of the loop ``across`` (None: there is none) and of ``columns``
-    lanes, in vectors of ``lanes``. ``ranges`` says what turns of the loops the code is for, whose
-    C variables are named like them; the taps in ``written_out`` have none. ``pointers`` are the C
-    variables of arrays, and ``held`` what was turned."""
+    """A tile of outputs: ``turns`` turns of the loop ``across``, if there is one, and ``columns``
+    lanes, in vectors of ``lanes``.
+
+    ``ranges`` has the turns of each loop that the code is for; C variables are named like the
+    loops, but the taps in ``written_out`` have none. ``pointers`` are the C variables of arrays,
+    and ``held`` the transposed operands.
+    """
 
     view: KeptView
     lanes: int
@@ -56,7 +61,7 @@ class Tile:
 
     @property
     def vectors(self) -> int:
-        """Vectors side by side."""
+        """The number of vectors side by side."""
         return ceil_div(self.columns, self.lanes)
 
     @property
@@ -65,20 +70,20 @@ class Tile:
         return list(product(range(self.turns), range(self.vectors)))
 
     def state(self, place: tuple[int, int]) -> str:
-        """The C variable of an accumulator."""
+        """Return the C variable of an accumulator."""
         return f"s{place[0]}_{place[1]}"
 
     def used(self, vector: int) -> int:
-        """Lanes of a vector that have an output."""
+        """Return the number of lanes of a vector that have an output."""
         return min(self.lanes, self.columns - vector * self.lanes)
 
     def by(self, place: tuple[int, int]) -> dict[str, int]:
-        """Where an accumulator is in the tile."""
+        """Return the turns of an accumulator from the tile's first ones on, by loop."""
         found = {self.view.lane.name: place[1] * self.lanes}
         return found | ({self.across.name: place[0]} if self.across else {})
 
     def declared(self) -> list[str]:
-        """The accumulators, of nothing yet."""
+        """Return the declarations of the accumulators, with the reducer's identity."""
         start = identity(self.view.reducer)
         return [f"vf {self.state(place)} = {start};" for place in self.places]
 
@@ -92,21 +97,24 @@ class Tile:
         return list(map(self.state, self.places)) if is_long else []
 
     def in_blocks(self, taps: Sequence[str]) -> list[str]:
-        """The lines of all taps, and what long sums need before and behind."""
+        """Return the lines of all taps, with those that long sums need before and behind them."""
         if not self._long:
             return list(taps)
         return [*long_sums.declared(self._long, "turn"), *taps, *long_sums.joined(self._long)]
 
     def turn_ends(self) -> list[str]:
-        """The end of a turn of the loops that are not written out."""
+        """Return the lines that end a turn of the loops that are not written out."""
         turns = max(1, long_sums.BLOCK // prod(loop.extent for loop in self.written_out))
         return long_sums.turn_ends(self._long, "turn", turns) if self._long else []
 
     # -- terms -------------------------------------------------------------------------------
 
     def terms(self) -> list[str]:
-        """The taps that are written out, at the turns of the others: those that no test decides
-        first, then those that some tests decide together, and last those that never count."""
+        """Return the lines of the taps that are written out, at one turn of the others.
+
+        Terms that no test decides come first, then groups of terms that the same tests decide, and
+        last those that never count.
+        """
         groups: dict[tuple[str, ...], Points] = {}
         never: Points = []
         for place, by in self._points():
@@ -125,13 +133,14 @@ class Tile:
 
     @property
     def _multiplies(self) -> bool:
-        """Whether what silences a term is multiplied by other numbers, of which some may be
-        infinite: no term is left out then."""
+        """True if a value outside of an array is multiplied by others, some of which may be
+        infinite: then no term is left out."""
         return self.view.element not in self.view.neutral_outside
 
     @cached_property
     def _silencing(self) -> frozenset[Read]:
-        """The reads that are tested together with their term: of several factors none."""
+        """The reads whose tests decide about their whole term; none if there are several such
+        factors."""
         found = self.view.neutral_outside
         return found if len(found) == 1 else frozenset()
 
@@ -142,7 +151,8 @@ class Tile:
                 yield place, {**self.by(place), **dict(zip(taps, turns, strict=True))}
 
     def _group(self, points: Points, outside: bool = False) -> list[str]:
-        """Terms of which what silences them is within its array, or ``outside``."""
+        """Return the lines of some terms whose silencing reads are all within their arrays, or all
+        ``outside``."""
         lines: list[str] = []
         loaded: dict[str, str] = {}
         for place, by in points:
@@ -158,7 +168,7 @@ class Tile:
         return joined(self.view.reducer, state, scope.text(self.view.element))
 
     def _tests(self, by: By, vector: int) -> tuple[str, ...] | None:
-        """When a term counts, of reads that silence it elsewhere; None if never."""
+        """Return the tests that decide whether a term counts; None if it never does."""
         tests: dict[str, None] = {}
         for read in self._silencing:
             found = self._bounds(self.view.reads[read], by, vector)
@@ -170,7 +180,7 @@ class Tile:
     # -- outputs -----------------------------------------------------------------------------
 
     def outputs(self, streaming: bool) -> list[str]:
-        """What follows from the accumulators, stored."""
+        """Return the lines that compute and store the outputs of the accumulators."""
         lines: list[str] = []
         loaded: dict[str, str] = {}
         for place in self.places:
@@ -198,9 +208,11 @@ class Tile:
         place: tuple[int, int] | None = None,
         outside: bool = False,
     ) -> Scope:
-        """Where expressions are written: reads in ``tested`` need no test of their own, for all of
-        them are within their arrays, or ``outside``; at a ``place`` the accumulator can be read,
-        too."""
+        """Return a scope for the expressions of a vector.
+
+        Reads in ``tested`` need no test of their own: all of them are within their arrays, or all
+        ``outside``. With a ``place``, its accumulator can be read too.
+        """
 
         def leaf(node: Expression) -> str | None:
             if not isinstance(node, Read):
@@ -223,7 +235,8 @@ class Tile:
         return VectorScope(f"x{self.scopes}_", leaf, lines)
 
     def _load(self, access: Bounded, by: By, vector: int, tested: bool) -> str:
-        """C text of a vector of what is read."""
+        """Return the C text of a vector that is read, with the value outside where it leaves its
+        array."""
         dtype, where = access.array.dtype, self.place(access, by)
         outside = f"tw_set({_number(access.outside)})"
         found = self._bounds(access, by, vector)
@@ -253,8 +266,11 @@ class Tile:
     def _bounds(
         self, access: Bounded, by: By, vector: int
     ) -> tuple[tuple[str, ...], Span | None] | None:
-        """Tests that decide whether a vector is within an array, and the lanes that are if they
-        differ; None if none ever is."""
+        """Return the tests that decide whether a vector is within an array, and the lanes that are,
+        if some are and others not.
+
+        Return None if no lane ever is.
+        """
         tests: list[str] = []
         spans: list[tuple[Index, int, int]] = []
         for bound in access.bounds:
@@ -285,7 +301,7 @@ class Tile:
         return frozenset(loop.name for loop in self.written_out)
 
     def place(self, access: Access, by: By) -> str:
-        """C text of where an access is."""
+        """Return the address of an access, in C."""
         offset = moved(access.offset, by, self._constants)
         return f"{self.pointers[access.array.name]} + {offset}"
 

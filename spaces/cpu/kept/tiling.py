@@ -1,6 +1,7 @@
-"""How outputs are cut into tiles, and tiles shared by workers.
+"""The tiles of outputs, and how workers share them.
 
-Works on integers and, element by element, on NumPy arrays of them, but for what names loops.
+All of it works on integers and, element by element, on NumPy arrays of them, but for properties
+that name loops.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from tilewright.spaces.derivation.kept.tiles import Segment, segments
 from tilewright.spaces.derivation.maps.nest import Loop
 
 INNER, MIDDLE, OUTER = "inner", "middle", "outer"
-"""Where the loop over vectors is among the kept loops, by the decision ``order``."""
+"""Values of the decision ``order``: the place of the loop over vectors among the kept loops."""
 KEPT, REDUCED = "kept", "reduced"
-"""Which loops workers share, by the decision ``parallel_over``."""
+"""Values of the decision ``parallel_over``: the loops that workers share."""
 
 
 @dataclass(frozen=True)
 class Tiling(Cutting):
-    """The tiles that decisions lead to, where vectors have so many ``lanes``."""
+    """The tiles that decisions lead to, for vectors of ``lanes``."""
 
     lanes: int
 
@@ -35,14 +36,16 @@ class Tiling(Cutting):
     # -- of one schedule ----------------------------------------------------------------------
 
     def size(self, loop: Loop) -> int:
-        """Turns of a kept loop that a tile has."""
+        """Return the number of turns of a kept loop in a tile."""
         if loop == self.view.lane:
             return int(self.values["vectors"]) * self.lanes
         return int(self.values["coarsening"]) if loop == self.across else 1
 
     def segments(self, loop: Loop) -> Sequence[Segment]:
-        """The blocks of a kept loop, those that have code of their own apart: of the loops that
-        tiles are cut from. Others are tested as they run."""
+        """Return the blocks of a kept loop, in segments with code of their own.
+
+        Only the loops that tiles are cut from have several segments; others are tested at run time.
+        """
         if loop in (self.across, self.view.lane):
             return segments(self.view, loop, self.size(loop))
         return [Segment(0, loop.extent, 1)]
@@ -57,27 +60,27 @@ class Tiling(Cutting):
 
     @property
     def workers(self) -> int:
-        """Of the pass that reads."""
+        """The number of workers of the pass that reads."""
         return int(self.values["workers"])
 
     @property
     def splits(self) -> bool:
-        """Whether workers share what is reduced over."""
+        """True if workers share a loop that is reduced over."""
         return bool(self.values["parallel_over"] == REDUCED)
 
     @property
     def shared(self) -> Loop:
-        """The kept loop that workers share: the one with most blocks, the first of equals."""
+        """The kept loop that workers share: the one with most blocks, the first of equal ones."""
         return self.view.kept[int(np.argmax(np.stack(np.broadcast_arrays(*self.counts))))]
 
     @property
     def sharers(self) -> Any:
-        """Workers of the pass that writes outputs."""
+        """The number of workers of the pass that writes outputs."""
         return np.minimum(self.values["workers"], self.longest)
 
     # -- of many ------------------------------------------------------------------------------
 
     @property
     def longest(self) -> Any:
-        """Blocks of the loop with most."""
+        """The number of blocks of the loop that has most."""
         return np.stack(np.broadcast_arrays(*self.counts)).max(axis=0)

@@ -1,7 +1,7 @@
 """Work and memory traffic along kept axes; names and units are those of ``spaces.quantities``.
 
-A read is loaded once for all outputs of a tile that take the same element. What is read again by
-the next tile comes from the nearest cache that keeps what all tiles in between have read.
+A read is loaded once for all outputs of a tile that take the same element. What the next tile reads
+again comes from the nearest cache that keeps what all tiles in between have read.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from tilewright.spaces.cpu.kept.template import KeptTemplate
 
 TURN = 2.5
-"""Issue slots that pass while an element of a block is transposed."""
+"""Issue slots that it takes to transpose one element of a block."""
 
 
 def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Compute every quantity, one float64 array each."""
     values = widened(columns)
     view, cpu, lanes = template.view, template.cpu, template.lanes
     element, tiling = template.element.bytes, template.tiling(values)
@@ -86,7 +86,8 @@ def _written(view: KeptView) -> float:
 
 
 def _loads(view: KeptView, access: Bounded, c: Any) -> Any:
-    """Loads of a read for each vector of outputs and each tap, more for lanes that lie apart."""
+    """Compute the loads of a read for each vector of outputs and each tap; lanes that lie apart
+    take more."""
     shared = loads_by_turns(view, access, c)
     far = abs(access.step(view.lane.name) or 0)
     if far == 0:
@@ -97,8 +98,8 @@ def _loads(view: KeptView, access: Bounded, c: Any) -> Any:
 
 
 def _turned(view: KeptView, tiling: Tiling, c: Any) -> Any:
-    """Elements that are transposed: of a block of lanes at all taps, for each turn of the loop over
-    such blocks."""
+    """Compute the number of elements that are transposed: those of a block of lanes at all taps,
+    for each turn of the loop over such blocks."""
     *others, blocks = tiling.counts
     outside = np.where(c["order"] == INNER, prod(others), prod(others[:-1]))
     entries = blocks * np.where(np.isin(c["order"], (INNER, MIDDLE)), outside, 1)
@@ -109,15 +110,15 @@ def _turned(view: KeptView, tiling: Tiling, c: Any) -> Any:
 
 
 def _is_turned(view: KeptView, access: Bounded, c: Any) -> Any:
-    """Whether lanes of a read lie so far apart that its elements are transposed, and may be."""
+    """Tell whether a read is transposed: its lanes lie far apart, and it may be."""
     far = abs(access.step(view.lane.name) or 0)
     turns = has_room(view) and far > 2 and tap_index(view, access) is not None
     return turns * same_in_tile(view, access, c)
 
 
 def _again(template: KeptTemplate, c: Any) -> dict[str, Any]:
-    """Bytes that are read again from beyond a cache, and what the caches would have to keep: the
-    windows of a row of tiles, and of a plane of them."""
+    """Compute the bytes that are read again from beyond a cache, and the bytes that caches would
+    have to keep: the windows of a row of tiles, and of a plane of them."""
     view = template.view
     read = float(sum(view.reads[r].array.bytes for r in view.element_reads))
     total = prod(loop.extent for loop in view.kept)
