@@ -1,1 +1,1 @@
-"""What templates of chains share on GPUs: a chain on fragments of products, and its outputs."""
+"""Code shared by templates of chains on GPUs: a chain on fragments of products, and its outputs."""

@@ -1,4 +1,4 @@
-"""Where a chained kernel finds what a row, a key or an element of a tile reads."""
+"""Reads of a chained kernel: the places of what a row, a key or an element of a tile reads."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 
 def key_number(chained: Chained) -> AxisValue | None:
-    """The axis whose value is the number of a key; None if keys are parts of one."""
+    """Return the axis whose value is the number of a key; None if keys are part of an axis."""
     return _number(chained, chained.key)
 
 
 def row_number(chained: Chained) -> AxisValue | None:
-    """The axis whose value is the number of a row; None if rows are of several."""
+    """Return the axis whose value is the number of a row; None if rows are of several axes."""
     rows = [part for part in chained.rows if part.extent > 1]
     return _number(chained, rows[0]) if len(rows) == 1 else None
 
@@ -35,13 +35,13 @@ def _number(chained: Chained, part: Part) -> AxisValue | None:
 
 @dataclass(frozen=True)
 class Access:
-    """``names`` has the C variable of each part that is known."""
+    """The reads of a kernel of ``chained``; ``names`` has the C variable of each known axis."""
 
     chained: Chained
     names: Mapping[str, str]
 
     def knowing(self, names: Mapping[str, str]) -> Access:
-        """The same with further variables."""
+        """Return the same access with further variables."""
         return replace(self, names={**self.names, **names})
 
     @cached_property
@@ -53,14 +53,14 @@ class Access:
 
     @cached_property
     def integer(self) -> str:
-        """The C type of whole numbers: wide where an array or a bound needs it."""
+        """The C type of whole numbers: 64 bits where an array or a bound needs it."""
         chained = self.chained
         found = [place.offset for place in chained.places.values()]
         found += [*chained.bounds, *(output.offset for output in chained.outputs)]
         return "int" if Reach(chained.program).are_narrow(found) else "i64"
 
     def text(self, index: Index) -> str:
-        """C text of an index of the known parts."""
+        """Return C text of an index of the known axes."""
         return in_c(index, self.names, self._loaded)
 
     def _loaded(self, entry: Entry) -> Index:
@@ -69,8 +69,11 @@ class Access:
         return variable(found if self.integer == "int" else f"(i64){found}", entry.below)
 
     def leaf(self, node: Expression) -> str | None:
-        """What the known parts say: an axis' value or an element of an array, as a float; of a
-        table, as an integer, if that is asked for."""
+        """Return C text of a leaf of known axes: an axis' value or an element of an array.
+
+        It is a float; of a table it is an integer, if the leaf asks for that. None for all other
+        expressions.
+        """
         if isinstance(node, Integer):
             return self._integer(node.node)
         if isinstance(node, AxisValue):
@@ -87,17 +90,17 @@ class Access:
         return f"(i64)tw::load_global({self.address(node)})" if is_integer else None
 
     def element(self, read: Read) -> str:
-        """The element that a read takes, as a float."""
+        """Return C text of the element that a read takes, as a float."""
         entry = f"tw::load_global({self.address(read)})"
         is_integer = self.chained.program.operand[read.name].element.is_integer
         return f"(float){entry}" if is_integer else f"tw::to_float({entry})"
 
     def address(self, read: Read) -> str:
-        """Where that is."""
+        """Return C text of the address of the element that a read takes."""
         return f"{self.buffers[read.name]} + {self.text(self.chained.places[read].offset)}"
 
     def parameters(self) -> str:
-        """The C parameters of all arrays."""
+        """Return the C parameters of all arrays."""
         program = self.chained.program
         read = [f"const {C_TYPES[operand.dtype]}" for operand in program.operands]
         written = [C_TYPES[output.dtype] for output in program.outputs]
@@ -109,8 +112,10 @@ class Access:
 
 
 def leaves(row: Access) -> tuple[Leaf, Leaf]:
-    """What differs from row to row, of a row that is known, and what differs from key to key: of
-    the key ``key``, whose number is ``at`` after the lane's ``first``."""
+    """Return the leaves of a known row: those that differ by row, and those that differ by key.
+
+    The latter are for the key ``key``, whose number is ``at`` after the lane's ``first``.
+    """
     chained, known = row.chained, row.knowing({row.chained.key.name: "key"})
 
     def row_leaf(node: Expression) -> str | None:

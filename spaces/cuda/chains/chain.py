@@ -1,7 +1,7 @@
-"""The CUDA C++ of a chain on the fragments of one tile: scores become weights, states become new.
+"""The CUDA C++ of a chain on the fragments of one tile: scores become weights, states are updated.
 
 A lane has elements of two rows, and four lanes share a row (``spaces.cuda.chains.lanes``). A state
-that others read is joined across them in each tile; one that only results read stays each lane's
+that others read is reduced across them in each tile; one that only results read stays each lane's
 own until the end.
 """
 
@@ -26,23 +26,27 @@ from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Expression, Negation, Read
 
 RESCALES = ("always", "moved", "late")
-"""When sums and totals are corrected: in every tile, in those in which some row's results moved, or
-where they moved by more than :data:`~spaces.cuda.chains.corrections.LATE`."""
+"""Values of the decision ``rescale``: when sums and totals are corrected.
+
+In every tile, in those in which some row's results moved, or only where they moved by more than
+:data:`~spaces.cuda.chains.corrections.LATE` powers of two.
+"""
 
 
 @dataclass(frozen=True)
 class FragmentChain:
-    """Writes the chain of a slice of sixteen rows over one tile.
+    """The code of the chain of a slice of sixteen rows over one tile.
 
-    ``chained`` has unscaled scores (:attr:`~spaces.derivation.chained.view.Chained.unscaled`),
-    of which a lane has ``elements`` in a tile; ``score`` gives the C text of the one of an
-    index. Rows of a lane over all its slices are ``rows``; row ``h`` of this slice is row
-    ``r``, which the C text ``number`` gives. ``row_leaf`` gives the text of what differs from
-    row to row, for row ``r``, and ``key_leaf`` of what differs from key to key, for row ``r``
-    and the key ``key``. ``ends`` tells whether some row's keys begin after the first, or end
-    before the last that a tile has. ``rescale`` is one of :data:`RESCALES`; if it is ``late``,
-    totals are those of a ``base`` that stays behind the results until the end: corrections hold
-    for any. Results that come out the same for any base need none beside their states.
+    ``chained`` has unscaled scores (:attr:`~spaces.derivation.chained.view.Chained.unscaled`), of
+    which a lane has ``elements`` in a tile; ``score`` returns the C text of the one of an index.
+    Rows of a lane over all its slices are ``rows``; row ``h`` of this slice is row ``r``, which is
+    the C text ``number``. ``row_leaf`` writes leaves that differ from row to row, for row ``r``,
+    and ``key_leaf`` those that differ from key to key, for row ``r`` and the key ``key``. ``ends``
+    tells whether some row's keys begin after the first, or end before the last that a tile has.
+
+    ``rescale`` is one of :data:`RESCALES`; if it is ``late``, totals are those of a ``base`` that
+    stays behind the results until the end: corrections hold for any base. Results that come out the
+    same for any base need none beside their states.
     """
 
     chained: Chained
@@ -62,35 +66,43 @@ class FragmentChain:
 
     @cached_property
     def row(self) -> RowScope:
-        """What is the same along a row."""
+        """The scope of values that are the same along a row."""
         known = magnitudes(self.chained.program)
         return RowScope("g", self.row_leaf, index="r", magnitudes=known)
 
     @cached_property
     def weights(self) -> Mapping[Expression, Callable[[str], str]]:
-        """Where each weight is: in the place of the scores, or in an array ``weight0``, ..."""
+        """The place of each weight: that of the scores, or an array ``weight0``, ..."""
         further = [weight for weight in self.levels.weights if weight != self.levels.in_place]
         found = {weight: _element(f"weight{i}") for i, weight in enumerate(further)}
         own = self.levels.in_place
         return found if own is None else {**found, own: self.score}
 
     def tile(self, masked: bool, between: Sequence[str] = ()) -> Written:
-        """The lines for a tile that begins with the key ``tile``, of which the lane's first is
-        ``first``, of rows that see all its keys, or only some if ``masked``. Lines may come
-        ``between`` its loops."""
+        """Return the lines for a tile, and how sums are corrected after it.
+
+        The tile begins with the key ``tile``, the lane's first key is ``first``. Rows see all its
+        keys, or only some if ``masked``. The lines ``between`` come between its loops.
+        """
         return TileChain(self, masked, between=between).written()
 
     @cached_property
     def hidden(self) -> Expression | None:
-        """What hides a key where it is minus infinity, so that tiles are written once for all."""
+        """The value that hides a key if it is minus infinity; None if there is no such value.
+
+        With it, tiles are written once for all rows, masked or not.
+        """
         return masked_value(self.chained) if not self.tracks or self.chained.conditions else None
 
     def any_tile(
         self, within: Sequence[str], bounds: Sequence[str] = (), between: Sequence[str] = ()
     ) -> Written:
-        """The lines for any tile, of a chain that has :attr:`hidden`. ``within`` are C tests, if
-        there are some: whether the tile begins where all rows' keys have, and whether it ends
-        before one's have. Where one does not hold, ``bounds`` say which keys a row sees."""
+        """Return the lines for any tile, of a chain that has :attr:`hidden`.
+
+        ``within`` are C tests, if there are some: that the tile begins where all rows' keys have
+        begun, and that it ends before any row's have ended. Where one does not hold, the lines
+        ``bounds`` declare which keys a row sees.
+        """
         tile = TileChain(self, False, self.hidden, between)
         first, hidden, after = tile.hiding(apart=bool(within))
         heads = [f"if (!({test})) {{" for test in within] or ["{"]
@@ -101,13 +113,16 @@ class FragmentChain:
         return replace(after, lines=[*lines, *after.lines])
 
     def of_rows(self) -> list[str]:
-        """Lines of a loop over rows ``r``, before the first tile, that compute what is the same
-        along each and make its states those of nothing. To be written after all tiles are."""
+        """Print the body of a loop over rows ``r``, before the first tile.
+
+        It computes what is the same along a row, and sets its states to those of no keys. It must
+        be written after all tiles are.
+        """
         based = [f"base{k}[r] = state{k}[r];" for k in self.based]
         return [*self.row.lines, *self.no_states(), *based]
 
     def no_states(self) -> list[str]:
-        """Lines that make the states of row ``r`` those of nothing."""
+        """Print how the states of row ``r`` are set to those of no keys."""
         scalars = enumerate(self.chained.scalars)
         begun = [f"state{k}[r] = {IDENTITIES[r.reducer]};" for k, r in scalars]
         begun += [f"place{k}[r] = {NOWHERE};" for k in self.placed]
@@ -115,12 +130,12 @@ class FragmentChain:
 
     @cached_property
     def placed(self) -> tuple[int, ...]:
-        """The states that have a place, in ``placeK[r]`` for the state ``K``."""
+        """The numbers ``K`` of the states that have a place, in ``placeK[r]``."""
         scalars = enumerate(self.chained.scalars)
         return tuple(k for k, r in scalars if r.reducer in PLACES)
 
     def declared(self) -> list[str]:
-        """The arrays that :meth:`of_rows` sets."""
+        """Print the declarations of the arrays that :meth:`of_rows` sets."""
         names = [*self.row.declared, *(f"state{k}" for k in range(len(self.chained.scalars)))]
         names += [f"base{k}" for k in self.based]
         lines = [f"float {name}[{self.rows}];" for name in names]
@@ -128,8 +143,10 @@ class FragmentChain:
         return [*lines, f"bool seen[{self.rows}];"]
 
     def joined_rows(self) -> list[str]:
-        """Lines of a loop over rows ``r``, after the last tile, that join what lanes have, and
-        declare :attr:`last_factors`."""
+        """Print the body of a loop over rows ``r``, after the last tile.
+
+        It joins the states of lanes, and declares :attr:`last_factors`.
+        """
         lines = self._caught_up() if self.based else []
         for k, r in enumerate(self.chained.scalars):
             if not self.is_shared(r):
@@ -140,13 +157,17 @@ class FragmentChain:
 
     @cached_property
     def tracks(self) -> bool:
-        """Whether tiles have to tell which rows have seen a key: where conditions leave keys out
-        one by one, or the correction of nothing may be no number."""
+        """True if tiles must tell which rows have seen a key.
+
+        That is so if conditions leave keys out one by one, or if the correction of no keys may be
+        NaN.
+        """
         found = {r.correction for r in self.chained.reductions if r.correction}
         return bool(self.chained.conditions) or not all(map(self._is_finite, found))
 
     def _is_finite(self, correction: Scaling | Series) -> bool:
-        """Whether it falls with a maximum alone: then that of nothing is zero or one."""
+        """Return true if a correction falls with a maximum alone: that of no keys is then 0 or
+        1."""
         tops = {Negation(r.state) for r in self.chained.scalars if r.reducer == "max"}
         return isinstance(correction, Scaling) and correction.exponent in tops
 
@@ -159,7 +180,7 @@ class FragmentChain:
         return [f"last{self.scalings.index(c)}" if c else None for c in corrections]
 
     def _caught_up(self) -> list[str]:
-        """Bring totals from their base to the results."""
+        """Print how totals are corrected from their base to the results."""
         lines: list[str] = []
         scopes = (self.states("base{}[r]", "l", lines), self.states("state{}[r]", "m", lines))
         for i, correction in enumerate(self.scalings):
@@ -171,15 +192,20 @@ class FragmentChain:
         return lines
 
     def states(self, text: str, prefix: str, lines: list[str]) -> ThreadScope:
-        """A scope that knows states, finite until the row has ended, so that an infinite extreme of
-        a part makes no NaN of other parts."""
+        """Return a scope that reads states, as finite numbers until the row has ended.
+
+        So an infinite extreme of a part makes no NaN of other parts.
+        """
         return ThreadScope(prefix, self.state_leaf(text), lines, self.row)
 
     def state_leaf(
         self, text: str, based: str | None = None, forms: Mapping[str, str] = FINITE
     ) -> Leaf:
-        """The C texts of states by their numbers; ``based`` of those that totals have a base of.
-        Extremes are in one of two ``forms``."""
+        """Return the leaf that writes states by their numbers: ``text`` with the number put in.
+
+        ``based`` is the text of those that totals have a base of. Extremes are in one of two
+        ``forms``.
+        """
         known = {}
         for k, r in enumerate(self.chained.scalars):
             own = based if based and k in self.based else text
@@ -200,8 +226,10 @@ class FragmentChain:
 
     @cached_property
     def lagging(self) -> tuple[int, ...]:
-        """The states that others read and that these may stay behind; none if all are up to date
-        in every tile."""
+        """The states that others read, and behind which these may stay.
+
+        Empty if all are up to date in every tile.
+        """
         if self.rescale != "late" or not can_be_late(self.chained):
             return ()
         scalars = enumerate(self.chained.scalars)
@@ -213,12 +241,12 @@ class FragmentChain:
         return tuple(k for k in self.lagging if k not in self.based)
 
     def is_shared(self, r: ChainReduction) -> bool:
-        """Whether all four lanes of a row must know a state in each tile."""
+        """Return true if all four lanes of a row must know a state in each tile."""
         return r.name in self._read or isinstance(r.correction, Series)
 
     @cached_property
     def _read(self) -> frozenset[str]:
-        """States that anything but results read."""
+        """States that anything but results reads."""
         return frozenset(read.name for body in self._bodies() for read in body.reads)
 
     def _bodies(self) -> Iterator[Expression]:
@@ -230,8 +258,10 @@ class FragmentChain:
 
 
 def can_be_late(chained: Chained) -> bool:
-    """Whether totals may stay behind results: if they are corrected by factors, and what they are
-    corrected to is not corrected itself."""
+    """Return true if totals may stay behind results.
+
+    They are then corrected by factors, and the states in these are not corrected themselves.
+    """
     corrections = [r.correction for r in chained.reductions if r.correction]
     read = {name for c in corrections if isinstance(c, Scaling) for name in _names(c.exponent)}
     plain = {r.name for r in chained.scalars if r.correction is None}

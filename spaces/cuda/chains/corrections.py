@@ -1,9 +1,8 @@
-"""The CUDA C++ of corrections: what states and sums are multiplied by where a tile's results differ
-from those before it.
+"""The CUDA C++ of corrections: the factors of states and sums where a tile's results differ.
 
-All is written into the loop over rows ``h`` of a slice. Where totals may stay behind results, each
-row has a base that they were corrected to; they catch up with it only where some row's results are
-far from it.
+All of it is written into the loop over rows ``h`` of a slice. Where totals may stay behind results,
+each row has a base that they were corrected to; they catch up with the results only where those of
+some row are far from it.
 """
 
 from __future__ import annotations
@@ -28,15 +27,20 @@ if TYPE_CHECKING:
     from tilewright.spaces.cuda.chains.chain import FragmentChain
 
 LATE = 8.0
-"""Powers of two that weights may be larger by before totals catch up with results: within the range
-of float16."""
+"""Powers of two by which weights may be larger before totals catch up with results.
+
+That is within the range of float16.
+"""
 
 
 @dataclass
 class Corrections:
-    """Those of one tile of ``chain``: ``old`` knows the states before it, and ``found`` those
-    after; ``raw``, too, but may have an infinity of nothing. ``factors`` are the arrays that have
-    them, and ``arrays`` all others that are written on the way."""
+    """The corrections of one tile of ``chain``.
+
+    The scope ``old`` reads the states before the tile, ``found`` those after it, and ``raw`` these
+    too, but with infinities of no elements. ``factors`` are the arrays of factors, and ``arrays``
+    all others that are written on the way.
+    """
 
     chain: FragmentChain
     old: RowScope
@@ -46,8 +50,7 @@ class Corrections:
     factors: dict[Scaling, str] = field(default_factory=dict)
 
     def corrected(self, k: int, r: ChainReduction) -> Sequence[str]:
-        """C texts whose product is the state ``k`` before the tile, as it would be under the new
-        results."""
+        """Return C texts whose product is state ``k`` before the tile, under the new results."""
         state = f"state{k}[r]"
         match r.correction:
             case Scaling():
@@ -58,7 +61,7 @@ class Corrections:
         return (state,)
 
     def factor(self, correction: Scaling) -> str:
-        """The array of a correction's factors."""
+        """Return the array of a correction's factors."""
         if correction not in self.factors:
             name = f"factor{len(self.factors)}"
             moved = change(correction.exponent, self.old, self.found)
@@ -69,9 +72,11 @@ class Corrections:
         return self.factors[correction]
 
     def compare(self) -> None:
-        """Write by how many powers of two results are from the base, whether any is ``far`` from
-        it, and whether any is ``wide`` of zero: the base is, too, unless results are far from
-        it."""
+        """Write by how many powers of two results are from the base.
+
+        Also write whether any is ``far`` from it, and whether any is ``wide`` of zero: the base is,
+        too, unless results are far from it.
+        """
         for i, correction in enumerate(self.chain.scalings):
             moved = change(correction.exponent, self.old, self.found)
             scale = POWERS[correction.function]
@@ -89,15 +94,18 @@ class Corrections:
             self.arrays.append(f"reference{k}")
 
     def wide(self, correction: Scaling, near: float = NEAR) -> str:
-        """C text of whether an exponent is of finite states, and farther from zero than so many
-        powers of two."""
+        """Return a C condition that an exponent of finite states is far from zero.
+
+        That is by more than ``near`` powers of two.
+        """
         size = f"fabsf({self.raw.text(correction.exponent)})"
         states = f"fabsf({self.raw.text(multiplied(correction.exponent, self.raw))})"
         limit = near / POWERS[correction.function]
         return f"!({size} <= {limit!r}f) && {states} < TW_INFINITY"
 
     def measuring(self, terms: Terms) -> Scaling | None:
-        """The correction whose exponent is such a sum, in powers of two."""
+        """Return the correction whose exponent is a sum of these terms, in powers of two; else
+        None."""
         unwritten = self.chain.states("next{}[h]", "t", [])
         for correction in self.chain.scalings:
             own = unwritten.scaled_terms(correction.exponent)
@@ -106,8 +114,10 @@ class Corrections:
         return None
 
     def catch_up(self) -> None:
-        """Write the factors, and the base that totals have from here on: the results of all rows if
-        ``moved`` holds, or else the one they had."""
+        """Write the factors, and the base that totals have from here on.
+
+        The base is the results of all rows if ``moved`` holds, or else the one they had.
+        """
         for i in range(len(self.chain.scalings)):
             self.found.lines.append(f"factor{i}[h] = moved ? tw::exp2_approx(change{i}[h]) : 1.0f;")
         for k in self.chain.free:
@@ -120,7 +130,8 @@ class Corrections:
             self.arrays.append(f"chosen{k}")
 
     def moved(self, factors: Sequence[str | None]) -> str | None:
-        """C text of whether sums are to be multiplied by their factors; None if they always are."""
+        """Return the C condition that sums must be multiplied by factors; None if they always
+        are."""
         names = [name for name in dict.fromkeys(factors) if name]
         if self.chain.lagging:
             return "moved"

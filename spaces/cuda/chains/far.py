@@ -1,8 +1,8 @@
-"""What becomes of elements whose exponents are measured from far away.
+"""Elements whose exponents are measured from an extreme that is far from zero.
 
-An exponent is one multiply-add of its element and of what that is measured from, which is rounded
-first. Far from zero the rounding is whole powers of two: there the difference is taken first. Where
-elements are used in such exponents alone, all of them with a maximum's, that is one more loop
+An exponent is one multiply-add of its element and of its reference, which is rounded first. Far
+from zero the rounding is by whole powers of two: there the difference is computed first. Where
+elements are used in such exponents alone, all of them with one maximum, that is one more loop
 before the usual one, which then measures from zero.
 """
 
@@ -24,8 +24,10 @@ _VARIABLE = re.compile(r"\w+\[h\]")
 
 @dataclass(frozen=True)
 class Shift:
-    """Elements in ``place``, measured from the extreme ``k`` of ``parts``. ``scope`` has written
-    the ``bodies`` that read them."""
+    """The difference of elements in ``place`` to the extreme ``k`` of ``parts``.
+
+    ``scope`` has written the ``bodies`` that read the elements.
+    """
 
     chained: Chained
     parts: Parts
@@ -39,8 +41,11 @@ class Shift:
         return self.parts.multiples[self.k][0]
 
     def lines(self, exact: ExactScope) -> tuple[list[str], list[str]] | None:
-        """Lines of an element, in ``exact``, that take the difference in its place, and lines that
-        let all exponents be measured from zero; None where they are not all of that kind."""
+        """Return lines that replace an element by its difference, and lines that zero references.
+
+        The former are written in ``exact``; after the latter, all exponents are measured from zero.
+        None if some exponents are not of that kind.
+        """
         rest = {text: self._remaining(*terms) for text, terms in self.scope.references.items()}
         known = all(value is not None and _VARIABLE.fullmatch(t) for t, value in rest.items())
         if not known or not self._is_in_place or any(map(self._reads, self.bodies)):
@@ -58,8 +63,10 @@ class Shift:
         return atom is not None and self.scope.leaf(atom) == self.place
 
     def _remaining(self, own: Terms, rest: Terms) -> float | None:
-        """The constant that an exponent has beside a multiple of the element less the extreme; None
-        if it is no such sum."""
+        """Return the constant of an exponent beside a multiple of (element - extreme).
+
+        None if it is no such sum.
+        """
         if len(own) != 1 or own[0][1] != self.parts.atoms.get(self.k):
             return None
         by, shift = own[0][0] / self._multiple, self.parts.multiples[self.k][1]
@@ -69,7 +76,7 @@ class Shift:
         return _constant(terms)
 
     def _reads(self, node: Expression) -> bool:
-        """Whether an expression reads the score other than in exponents."""
+        """Return true if an expression reads the score other than in exponents."""
         if isinstance(node, Call) and node.function in POWERS:
             return False
         if node == self.chained.score or self.scope.leaf(node) == self.place:
@@ -78,7 +85,7 @@ class Shift:
 
 
 def _constant(terms: Iterable[tuple[float, Expression]]) -> float | None:
-    """What a sum is, if all but constants cancel."""
+    """Return the value of a sum if all terms but constants cancel; else None."""
     found: dict[Expression, list[float]] = {}
     total = 0.0
     for c, atom in terms:

@@ -1,4 +1,4 @@
-"""The CUDA C++ of what is done with a row's states and sums once all its keys have passed."""
+"""The CUDA C++ of the outputs of a row, from its states and sums after all keys."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tilewright.spaces.language.tree import Expression, Read
 
 @dataclass(frozen=True)
 class Finish:
-    """Writes the outputs of row ``r`` of a lane, if that is the row ``row`` of a product.
+    """The outputs of row ``r`` of a lane, if that is the row ``row`` of a product.
 
-    ``access`` knows that row. ``sums`` gives the C text of element ``e`` of pair ``j`` of a
+    ``access`` knows that row. ``sums`` are the C texts of element ``e`` of pair ``j`` of each
     weighing's sums; there are ``pairs`` of them, whose first ``column`` is C text.
     """
 
@@ -33,8 +33,11 @@ class Finish:
     column: str = "column0 + j * 8"
 
     def lines(self) -> list[str]:
-        """All outputs of a row. A reduction over no key is what its reducer begins with, whatever
-        the program makes of that; its place is the first."""
+        """Print all outputs of a row.
+
+        A reduction over no keys is its reducer's identity, whatever the program makes of that; its
+        place is the first.
+        """
         lines: list[str] = []
         around = self.chain.row
         scalars = self.chain.chained.scalars
@@ -56,8 +59,10 @@ class Finish:
         return lines
 
     def _settled(self) -> list[str]:
-        """Lines that bring totals from what elements are measured from to results: they differ
-        where no element was better than nothing."""
+        """Print how totals are corrected from the references of elements to results.
+
+        The two differ where no element was better than nothing.
+        """
         lines: list[str] = []
         for i, scaling in enumerate(self.chain.scalings):
             before = self._states(f"p{i}_", REFERENCES, lines)
@@ -76,7 +81,7 @@ class Finish:
         return ThreadScope(prefix, leaf, lines, self.chain.row)
 
     def _times(self, scaling: Scaling, factor: str) -> list[str]:
-        """Lines that multiply the totals that a correction is of."""
+        """Print how the totals of a correction are multiplied by ``factor``."""
         scalars, weighings = enumerate(self.chain.chained.scalars), self.chain.chained.weighings
         lines = [f"state{k}[r] *= {factor};" for k, r in scalars if r.correction == scaling]
         for text, weighing in zip(self.sums, weighings, strict=True):
@@ -131,7 +136,7 @@ class Finish:
         ]
 
     def _along(self, node: Expression, leaf: Leaf) -> str | None:
-        """What differs along the width."""
+        """Return C text of a leaf that differs along the width; None for others."""
         width = self.chain.chained.width.name
         return leaf(node) if width in self.chain.chained.indexing.reads(node) else None
 

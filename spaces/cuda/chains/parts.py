@@ -1,8 +1,8 @@
-"""What a tile adds to the states of its rows: lanes reduce elements to parts, which are joined.
+"""The contribution of a tile to the states of its rows: lanes reduce elements to parts.
 
 A lane has two parts of each row, of every second block of eight keys. That of a place (``argmax``
-and ``argmin``) is the best value and its key; the state of such a reduction is what is there, and
-``placeK[r]`` for the ``K``-th of all scalars.
+and ``argmin``) is the best value and its key; the state of such a reduction is that value, and
+``placeK[r]`` the key, for the ``K``-th of all scalars.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class Parts:
-    """Of the tile of a chain; ``new`` knows the states that rows have by then."""
+    """The parts of one tile of a chain; the scope ``new`` reads the states that rows have by
+    then."""
 
     chain: FragmentChain
     new: RowScope
@@ -38,7 +39,7 @@ class Parts:
     atoms: dict[int, Expression] = field(default_factory=dict)
 
     def declared(self, k: int, r: ChainReduction) -> list[str]:
-        """The parts of nothing."""
+        """Print the declarations of the parts, of no elements."""
         begun = ", ".join([IDENTITIES[r.reducer]] * 2 * ROWS)
         lines = [f"float part{k}[{2 * ROWS}] = {{{begun}}};"]
         if r.reducer in PLACES:
@@ -47,7 +48,7 @@ class Parts:
         return lines
 
     def taken(self, k: int, r: ChainReduction, scope: ThreadScope, inside: str | None) -> list[str]:
-        """The lines by which an element joins its part, if it is ``inside``."""
+        """Print how an element joins its part, if it is ``inside``."""
         value, part = self._element(k, r, scope), f"part{k}[e / 2 % 4]"
         if r.reducer in PLACES:
             only = f"if ({inside}) " if inside else ""
@@ -56,8 +57,10 @@ class Parts:
         return [f"{part} = {joined(r.reducer, part, value)};"]
 
     def meet(self, k: int, r: ChainReduction) -> None:
-        """Write, in the loop over rows ``h``, what makes one part of both, and of those of all
-        lanes where all must know the state."""
+        """Write how both parts of a row ``h`` become one.
+
+        Parts of all lanes do so, too, where all must know the state.
+        """
         lines = self.new.lines
         part, other = f"part{k}[h]", f"part{k}[h + {ROWS}]"
         if r.reducer in PLACES:
@@ -73,7 +76,7 @@ class Parts:
             lines += across_lanes(r.reducer, part)
 
     def join(self, k: int, r: ChainReduction, before: Sequence[str]) -> None:
-        """Write there what joins the part to the state before it, a product, as ``nextK[h]``."""
+        """Write how the part joins the state before it, a product of C texts, as ``nextK[h]``."""
         new, part = f"next{k}[h]", f"part{k}[h]"
         if r.reducer in PLACES:
             best = f"tw_{r.reducer}({new}, place{k}[r], {part}, found{k}[h]);"
@@ -82,8 +85,10 @@ class Parts:
             self.new.lines.append(f"{new} = {taken(r.reducer, part, before)};")
 
     def elements(self, scope: ThreadScope) -> dict[Expression, str]:
-        """The C text of each element of an extreme so far, as the extreme was made of it; a scope
-        that holds the element itself knows it already."""
+        """Return C text of each element of an extreme so far, as the extreme was computed from it.
+
+        Elements that the scope holds itself are left out: it knows them already.
+        """
         found = {}
         for k, (scale, rest) in self.multiples.items():
             atom, element = self.atoms.get(k), self.chain.chained.scalars[k].element
@@ -94,8 +99,10 @@ class Parts:
         return found
 
     def _element(self, k: int, r: ChainReduction, scope: ThreadScope) -> str:
-        """What joins the part ``k`` of each element. Of an extreme of multiples, that is what they
-        are multiples of: the multiple is taken once a row."""
+        """Return C text of what joins part ``k`` of each element.
+
+        For an extreme of multiples, the factor is left out here and multiplied once a row.
+        """
         self.multiples[k] = 1.0, ZERO
         if r.reducer in EXTREMES:
             own, rest = scope.apart(scope.scaled_terms(r.element))

@@ -1,9 +1,8 @@
-"""The CUDA C++ that computes sums of a row again, key by key, where what is hidden from it spoilt
-them.
+"""The CUDA C++ that recomputes sums of a row, key by key, where hidden keys have spoilt them.
 
-A key that a row does not see has the weight zero there, but other rows of a tile may see it: what a
-matrix has for it is multiplied all the same, and zero times an infinity is no number. Keys that no
-row of a block sees are zeros already, so this is rare, and short rather than fast.
+A key that a row does not see has weight zero there, but other rows of a tile may see it: the
+matrix's row for it is multiplied all the same, and zero times an infinity is NaN. Keys that no row
+of a block sees are zeros already, so this is rare, and the code is short rather than fast.
 """
 
 from __future__ import annotations
@@ -23,10 +22,12 @@ from tilewright.spaces.language.tree import Expression
 
 @dataclass(frozen=True)
 class Recomputing:
-    """Of row ``r`` of a lane, which ``access`` knows, once states are those of all keys that it has
-    visited: from ``first`` to before ``last``, which are C. ``sums`` give the C text of element
-    ``e`` of pair ``j`` of each weighing; there are ``pairs`` of them, whose first ``column`` is C
-    text. Weights are multiplied by ``scale``."""
+    """The recomputation of row ``r`` of a lane, which ``access`` knows, after all keys are visited.
+
+    Keys are those from ``first`` to before ``last``, which are C; states are final. ``sums`` are
+    the C texts of element ``e`` of pair ``j`` of each weighing; there are ``pairs`` of them, whose
+    first ``column`` is C text. Weights are multiplied by ``scale``.
+    """
 
     chain: FragmentChain
     access: Access
@@ -42,7 +43,10 @@ class Recomputing:
         return self.chain.chained
 
     def lines(self) -> list[str]:
-        """Lines of a loop over rows; none where no row has hidden keys, or there are no sums."""
+        """Print the body of a loop over rows.
+
+        Empty if no row has hidden keys, or there are no sums.
+        """
         if not self.sums or not (self._chained.bounds or self._chained.conditions):
             return []
         odd = [f"odds[j % 4] = tw::fused({text}, 0.0f, odds[j % 4]);" for text in self.sums]
@@ -74,7 +78,7 @@ class Recomputing:
         ]
 
     def _each_key(self, test: str, body: Sequence[str]) -> list[str]:
-        """A loop over the keys that were visited and for which a test on ``inside`` holds."""
+        """Return a loop over the visited keys for which a test on ``inside`` holds."""
         last = f"tw_least({self.last}, {self._chained.key.extent})"
         return [
             "#pragma unroll 1",
@@ -95,7 +99,7 @@ class Recomputing:
         return lines
 
     def _hidden(self) -> list[str]:
-        """Whether what is hidden has infinities or is no number: ``odd`` is no number then."""
+        """Print how ``odd`` becomes NaN if hidden keys have infinities or NaN."""
         body, width = list[str](), self._chained.width
         scope = ThreadScope("v", self._leaf({width.name: "column"}), body, self.chain.row)
         for weighing in self._chained.weighings:
@@ -107,7 +111,7 @@ class Recomputing:
         return ["odd = 0.0f;", *self._each_key("!inside", loop)]
 
     def _added(self) -> list[str]:
-        """Add a key's products to the sums."""
+        """Print how a key's products are added to the sums."""
         lines, (score, dot) = list[str](), self._score()
         leaf = self._leaf()
         states = ThreadScope(
@@ -125,7 +129,7 @@ class Recomputing:
         return [*dot, *lines, *self._each_sum([last, *body])]
 
     def _score(self) -> tuple[dict[Expression, str], list[str]]:
-        """The C text of the score, and lines that compute it."""
+        """Return C text of the score, and lines that compute it."""
         depth, body = self._chained.depth, list[str]()
         scope = ThreadScope("d", self._leaf({depth.name: "term"}), body, self.chain.row)
         factors = scope.text(self._chained.left), scope.text(self._chained.right)

@@ -1,7 +1,7 @@
-"""Scopes whose expressions are floats of a thread, powers as the special function unit has them.
+"""Scopes whose expressions are floats of a thread, with powers by the special function unit.
 
-``exp(c * x - m)`` is two to the power ``c * log2(e) * x - log2(e) * m``: what is known further out
-is scaled there, and each element takes one multiply-add before its power of two.
+``exp(c * x - m)`` is two to the power ``c * log2(e) * x - log2(e) * m``: values known in an outer
+scope are scaled there, and each element takes one multiply-add before its power of two.
 """
 
 from __future__ import annotations
@@ -27,11 +27,14 @@ from tilewright.spaces.language.tree import (
 )
 
 POWERS = {"exp": math.log2(math.e), "exp2": 1.0}
-"""Functions that are powers of two of so many times their argument."""
+"""Functions that are 2 to the power of a multiple of their argument, and the factor."""
 
 NEAR = 65536.0
-"""Up to which magnitude, in powers of two, an exponent is one multiply-add of its element and what
-that is measured from: the latter is rounded first, by no more than scores of its size are."""
+"""The largest exponent, in powers of two, for which one multiply-add is accurate enough.
+
+The multiply-add is that of the element and its reference; the latter is rounded first, by no more
+than scores of its size are.
+"""
 
 Terms = list[tuple[float, Expression]]
 """A sum of multiples of expressions."""
@@ -39,19 +42,22 @@ Terms = list[tuple[float, Expression]]
 
 @dataclass
 class ThreadScope(Scope):
-    """One value a thread. ``sums`` are expressions that are known as sums of multiples;
-    ``references`` become the C texts of what exponents have of states, with the terms that they
-    know by themselves and all others."""
+    """A scope with one value for each thread.
+
+    ``sums`` are expressions that are known as sums of multiples; ``references`` become the C texts
+    of the parts of exponents that come from states, each with the terms that the scope knows itself
+    and all others.
+    """
 
     sums: Mapping[Expression, Terms] = field(default_factory=dict)
     references: dict[str, tuple[Terms, Terms]] = field(default_factory=dict)
 
     def number(self, value: float) -> str:
-        """A literal."""
+        """Return a literal."""
         return f"{value!r}f"
 
     def operation(self, node: Expression, known: Callable[[Expression], Written | None]) -> str:
-        """By the operators of C."""
+        """Return an operation by C operators."""
 
         def given(part: Expression) -> Value | None:
             found = known(part)
@@ -60,31 +66,37 @@ class ThreadScope(Scope):
         return node.fold(ScalarCode(explicit=True), given).text
 
     def variable(self, name: str, value: str) -> str:
-        """A constant."""
+        """Declare a constant with this value and return its name."""
         self.lines.append(f"const float {name} = {value};")
         return name
 
     def exact(self, node: Expression, magnitudes: Magnitudes) -> str:
-        """In 64 bits."""
+        """Return a number or a comparison computed in 64 bits."""
         wide = Wide(magnitudes, self._whole, lambda inner: Value(self.text(inner)))
         found = wide.condition(node) if isinstance(node, Comparison) else wide.value(node)
         assert found is not None
         return found.text
 
     def _whole(self, node: Expression) -> str | None:
-        """An axis or an entry; those that floats tell apart are floats elsewhere."""
+        """Return C text of an axis or an entry as an integer; None for others.
+
+        Numbers that floats tell apart are floats elsewhere.
+        """
         if not isinstance(node, AxisValue | Read):
             return None
         return self.integer(node) or f"(i64){self.text(node)}"
 
     def value(self, node: Expression) -> str:
-        """Powers by the unit, anything else by the operation."""
+        """Return C text of an expression: powers by the unit, others by their operation."""
         if isinstance(node, Call) and node.function in POWERS:
             return self._power(node.arguments[0], POWERS[node.function])
         return super().value(node)
 
     def scaled_terms(self, node: Expression) -> Terms:
-        """The expression as a sum of multiples of what is no sum, or is known by itself."""
+        """Return an expression as a sum of multiples.
+
+        Their expressions are no sums, or are known by themselves.
+        """
         if node in self.sums:
             return self.sums[node]
         if not self.holds(node) or self.leaf(node) is not None or node in self.names:
@@ -107,8 +119,10 @@ class ThreadScope(Scope):
         return [(1.0, node)]
 
     def is_distance(self, node: Expression) -> bool:
-        """Tell whether an expression is a sum or difference of whole numbers, axes or entries. Such
-        a one is exact where a sum of their multiples is not."""
+        """Return true if an expression is a sum or difference of whole numbers, axes or entries.
+
+        Such a number is exact, which a sum of multiples of its parts is not.
+        """
         known = self._magnitudes
         if not isinstance(node, Binary) or node.operator not in ("+", "-") or not known:
             return False
@@ -116,12 +130,12 @@ class ThreadScope(Scope):
         return given and known.is_integer(node)
 
     def apart(self, terms: Terms) -> tuple[Terms, Expression]:
-        """The terms that this scope knows by itself, and the sum of all others."""
+        """Return the terms that this scope knows by itself, and the sum of all others."""
         own = [(c, atom) for c, atom in terms if self.around is None or self.holds(atom)]
         return own, total(t for t in terms if t not in own)
 
     def power_of(self, function: str, exponent: str) -> str:
-        """A power of a C text."""
+        """Return C text of a power, given C text of its exponent."""
         return f"tw::exp2_approx(({exponent}) * {POWERS[function]!r}f)"
 
     def _power(self, exponent: Expression, scale: float) -> str:
@@ -136,19 +150,22 @@ class ThreadScope(Scope):
         return f"tw::exp2_approx({text})"
 
     def _reads_states(self, rest: Expression) -> bool:
-        """Whether the scope around knows some of it by itself, which is states."""
+        """Return true if the scope around knows part of ``rest`` itself: such parts are states."""
         return self.around is not None and self.around.holds(rest)
 
 
 @dataclass
 class ExactScope(ThreadScope):
-    """One value a thread, as the program says it: the exponential of the best element is one,
-    however far from zero that is. ``known`` are expressions whose C text others have used."""
+    """A scope with one value for each thread that computes exponents as the program says.
+
+    The exponential of the best element is then 1, however far from zero that is. ``known`` are
+    expressions whose C text others have used.
+    """
 
     known: Mapping[Expression, str] = field(default_factory=dict)
 
     def text(self, node: Expression) -> str:
-        """Those, or a variable."""
+        """Return C text of a known expression, or a variable."""
         return self.known.get(node) or super().text(node)
 
     def _power(self, exponent: Expression, scale: float) -> str:
@@ -157,32 +174,37 @@ class ExactScope(ThreadScope):
 
 @dataclass
 class RowScope(ThreadScope):
-    """One value for each row of a thread: variables are arrays, written by the lines of a loop over
-    rows in which ``index`` is the row's place in them; ``declared`` are their names."""
+    """A scope with one value for each row of a thread.
+
+    Variables are arrays, written by the lines of a loop over rows in which ``index`` is the row's
+    place in them; ``declared`` are their names.
+    """
 
     index: str = "r"
     declared: list[str] = field(default_factory=list)
 
     def variable(self, name: str, value: str) -> str:
-        """An entry of an array."""
+        """Write an entry of a new array and return it."""
         self.declared.append(name)
         self.lines.append(f"{name}[{self.index}] = {value};")
         return f"{name}[{self.index}]"
 
     def first(self, node: Expression) -> str:
-        """The C text of the entry of the first row."""
+        """Return C text of the entry of the first row."""
         return self.text(node).replace(f"[{self.index}]", "[0]")
 
 
 def multiplied(exponent: Expression, scope: ThreadScope) -> Expression:
-    """The states that an exponent is a multiple of, or the exponent."""
+    """Return the states that an exponent is a multiple of, or the exponent itself."""
     states = states_of(exponent, scope)
     return exponent if exponent == Negation(states) else states
 
 
 def change(exponent: Expression, before: ThreadScope, after: ThreadScope) -> str:
-    """C text of how far an exponent moves from ``before`` to ``after``: the multiple of a
-    difference, which is finite where multiples are not."""
+    """Return C text of how far an exponent moves from ``before`` to ``after``.
+
+    It is the multiple of a difference, which is finite where multiples are not.
+    """
     states = multiplied(exponent, after)
     moved = [scope.text(states) for scope in (before, after)]
     text = f"{moved[1]} - {moved[0]}"
@@ -190,7 +212,7 @@ def change(exponent: Expression, before: ThreadScope, after: ThreadScope) -> str
 
 
 def total(terms: Iterable[tuple[float, Expression]]) -> Expression:
-    """The sum."""
+    """Return the sum of the terms as an expression."""
     found = ZERO
     for c, atom in terms:
         found = plus(found, times(number(c), atom))

@@ -1,12 +1,11 @@
-"""Computes scores with few instructions.
+"""Scores computed by few instructions.
 
-Scores are exponents: their absolute error counts, not the error relative to them.
-
-Sums of multiples are multiply-adds, and what a number divides is multiplied by its reciprocal. A
-distance in whole numbers, such as ``j - i``, is the one of the tile's first key and a constant, an
-exact sum: what multiplies it multiplies nothing else, in one multiply-add. What a row adds to all
-scores of a tile, and what they are all a multiple by, are left to whoever reads them. A tanh takes
-two special functions; where all that a warp has are near zero, a polynomial and none, the shorter
+Scores are exponents: their absolute error counts, not the relative one. Sums of multiples are
+multiply-adds, and a division by a number is a multiplication by its reciprocal. A distance in whole
+numbers, such as ``j - i``, is the one of the tile's first key plus a constant, an exact sum: its
+factor multiplies nothing else, in one multiply-add. A term that a row adds to all scores of a tile,
+and a factor that they have in common, are left to whoever reads them. A tanh takes two special
+functions; where all arguments of a warp are near zero it takes none but a polynomial, the shorter
 the nearer they are.
 """
 
@@ -28,19 +27,26 @@ from tilewright.spaces.numerics.polynomials import (
 )
 
 LEAST = 1e-4
-"""The least multiple whose powers float32 has."""
+"""The least factor whose powers float32 can hold."""
 ODD = ((TANH_NEAREST_END, TANH_NEAREST), (TANH_NEAR_END, TANH_NEAR))
-"""Up to which argument tanh is what polynomial, the shortest first."""
+"""The bound of arguments up to which tanh is a polynomial, and the polynomial; the shortest
+first."""
 OWN = Read("what a key has of its score", ())
 OF_ROW = Read("what its row adds", ())
-"""A score is a multiple of the first, which is kept in its place, and the second."""
+"""The second term of a score, which its row adds.
+
+A score is a multiple of :data:`OWN`, which is kept in its place, plus this.
+"""
 
 
 @dataclass
 class ScoreScope(ThreadScope):
-    """The score of one key, whose number is the axis ``key``. ``tile`` knows the number of the
-    first one of a tile, ``at`` before this; ``row`` is the axis that is the number of a row, if
-    there is one. ``odd`` is the polynomial that tanh is, if there is one."""
+    """The scope of the score of one key, whose number is the axis ``key``.
+
+    ``tile`` reads the number of the tile's first key, which is ``at`` before this one; ``row`` is
+    the axis that is the number of a row, if there is one. ``odd`` is the polynomial for tanh, if
+    there is one.
+    """
 
     tile: RowScope | None = None
     key: AxisValue | None = None
@@ -48,7 +54,8 @@ class ScoreScope(ThreadScope):
     odd: tuple[float, ...] = ()
 
     def value(self, node: Expression) -> str:
-        """As for any thread, but for these."""
+        """Return C text of an expression: tanh, distances and sums of multiples in ways of their
+        own."""
         if (exact := self.integers(node)) is not None:
             return exact
         if isinstance(node, Call) and node.function == "tanh":
@@ -59,9 +66,12 @@ class ScoreScope(ThreadScope):
         return super().value(node) if terms == [(1.0, node)] else self._sum(*self.apart(terms))
 
     def parted(self, node: Expression) -> tuple[str, Terms, str]:
-        """What a key has of a sum of multiples, the sum as terms of :data:`OWN` and :data:`OF_ROW`,
-        and what the latter is for each row ``h`` of a lane. All is the key's where it has no
-        multiple that others could be divided by: that is the largest, so that none overflows."""
+        """Return a sum of multiples in two parts: the key's own part, and the row's.
+
+        They are: C text of the key's part; the sum as terms of :data:`OWN` and :data:`OF_ROW`; C
+        text of the row's part for each row ``h`` of a lane. All is the key's part if it has no
+        multiple that others could be divided by: that is the largest one, so that none overflows.
+        """
         own, rest = self.apart(self.scaled_terms(node))
         sloped = [term for term in own if self._sloped(term[1])]
         plain = [term for term in own if term not in sloped]
@@ -76,7 +86,7 @@ class ScoreScope(ThreadScope):
         return text, [(scale, OWN), (1.0, OF_ROW)], self.text(rest)
 
     def _sum(self, own: Terms, rest: Expression) -> str:
-        """The terms that differ from key to key, onto all others."""
+        """Return C text of the terms that differ from key to key, added to all others."""
         text = "" if rest == ZERO else self.text(rest)
         for c, atom in own:
             if text and c == 1 and not self._sloped(atom):
@@ -86,7 +96,7 @@ class ScoreScope(ThreadScope):
         return text
 
     def _added(self, c: float, atom: Expression, text: str) -> str:
-        """A multiple onto a C text, by one multiply-add."""
+        """Return C text of a multiple added to ``text``, by one multiply-add."""
         if sloped := self._sloped(atom):
             slope, distance = sloped
             by = self.text(times(number(c), slope))
@@ -94,8 +104,7 @@ class ScoreScope(ThreadScope):
         return f"tw::fused({self.text(atom)}, {c!r}f, {text})"
 
     def _sloped(self, node: Expression) -> tuple[Expression, Expression] | None:
-        """Return the factor by which all keys multiply a distance, and the distance; None if a
-        product is not of these."""
+        """Return the factor by which all keys multiply a distance, and the distance; else None."""
         match node:
             case Binary("*", left, right):
                 for factor, other in ((left, right), (right, left)):
@@ -105,13 +114,19 @@ class ScoreScope(ThreadScope):
         return None
 
     def _step(self, node: Expression) -> int | None:
-        """By how much whole numbers grow from key to key; None if that is not the same
-        everywhere."""
+        """Return by how much whole numbers grow from key to key.
+
+        None if that is not the same everywhere.
+        """
         return _coefficient(node, self.key) if self.key and self.is_distance(node) else None
 
     def _distance(self, node: Expression, step: int) -> str:
-        """Whole numbers that grow so: the number of a tile's first key, and a constant. Rows whose
-        numbers are known to be apart are measured from the first, so that they share most sums."""
+        """Return C text of whole numbers that grow by ``step``: that of a tile's first key, and a
+        constant.
+
+        Rows whose numbers are a known distance apart are measured from the first, so that they
+        share most sums.
+        """
         assert self.tile
         along = _coefficient(node, self.row) if self.row else None
         at = "at" if step == 1 else f"{step} * at"
@@ -129,9 +144,12 @@ class ScoreScope(ThreadScope):
 
 
 def near_scores(scope: ThreadScope, node: Expression, score: Expression) -> list[float]:
-    """Up to what magnitude of the score the arguments of all tanh in ``node`` are those of each
-    polynomial of :data:`ODD`; empty if there are none, or not all are multiples of the score that
-    powers may be taken of."""
+    """Return up to which magnitudes of the score all tanh in ``node`` are polynomials of
+    :data:`ODD`.
+
+    Empty if there is no tanh, or not all are of multiples of the score that powers may be computed
+    of.
+    """
     calls = [n for n in node.walk() if isinstance(n, Call) and n.function == "tanh"]
     found = [_multiple(scope, call.arguments[0]) for call in calls]
     allowed = (atom == score and LEAST <= abs(scale) <= 1 / LEAST for scale, atom in found)
@@ -141,8 +159,11 @@ def near_scores(scope: ThreadScope, node: Expression, score: Expression) -> list
 
 
 def by_size(limits: Sequence[float], loops: Sequence[Sequence[str]]) -> list[str]:
-    """Lines for a tile of scores whose ``largest`` magnitudes, four of them, are known: the first
-    of the ``loops`` within whose limit all of the warp's are, or else the last, without one."""
+    """Return the code of a tile whose ``largest`` magnitudes, four of them, are known.
+
+    It runs the first of the ``loops`` within whose limit all scores of the warp are; the last has
+    no limit.
+    """
     if not limits:
         return list(loops[0])
     inside = " && ".join(f"largest[{n}] <= {limits[0]!r}f" for n in range(4))
@@ -152,8 +173,10 @@ def by_size(limits: Sequence[float], loops: Sequence[Sequence[str]]) -> list[str
 
 
 def _coefficient(node: Expression, axis: AxisValue) -> int | None:
-    """Return the coefficient of an axis in whole numbers; None if they are no sum of a multiple
-    of it."""
+    """Return the coefficient of an axis in whole numbers.
+
+    None if they are no sum of a multiple of it and others.
+    """
     if node == axis or axis.name not in node.axes:
         return int(node == axis)
     match node:
@@ -176,6 +199,6 @@ def _product(c: int, other: int | None) -> int | None:
 
 
 def _multiple(scope: ThreadScope, node: Expression) -> tuple[float, Expression]:
-    """What the expression is a multiple of; once of itself if of nothing else."""
+    """Return factor and expression of a multiple; (1, the expression) if it is none."""
     own, rest = scope.apart(scope.scaled_terms(node))
     return own[0] if len(own) == 1 and rest == ZERO else (1.0, node)

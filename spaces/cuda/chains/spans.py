@@ -1,5 +1,7 @@
-"""Which keys some rows see: any of them, so that no other tile is visited, or all of them, so that
-a tile tests nothing."""
+"""The ranges of keys that some rows see: any of them, or all of them.
+
+Tiles outside of the first range are not visited; tiles within the second test nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from tilewright.spaces.derivation.chained.text import extreme, key_bounds, spans
 
 @dataclass(frozen=True)
 class Spans:
-    """``access`` knows the block's product."""
+    """The ranges of keys of a block, whose product ``access`` knows."""
 
     access: Access
 
@@ -25,27 +27,33 @@ class Spans:
 
     @property
     def can_be_whole(self) -> bool:
-        """Whether it is known where all keys count."""
+        """True if it can be known where all keys count."""
         return not self.access.chained.conditions and None not in self._bounds(most=False)
 
     def within(self, keys: int) -> list[str]:
-        """C tests whether a ``tile`` of so many keys begins where those of all rows have begun, by
-        :meth:`whole_lines`, and ends before one's have ended; none if that is not known."""
+        """Return C tests that a ``tile`` of ``keys`` keys lies where all rows see all keys.
+
+        They are that it begins where the keys of all rows have begun, and ends before any row's
+        have ended, by :meth:`whole_lines`; empty if that is not known.
+        """
         tests = ["tile >= whole_first", f"tile + {keys} <= whole_last"]
         return tests if self.can_be_whole else []
 
     def ends(self, keys: int) -> tuple[bool, bool]:
-        """Whether some row's keys begin after the first, or end before the last of a tile."""
+        """Return whether some row's keys begin after the first of a tile, or end before the
+        last."""
         key = self.access.chained.key
         steps = [index.coefficient(key.name) for index in self.access.chained.bounds]
         return any(s > 0 for s in steps), any(s <= 0 for s in steps) or key.extent % keys > 0
 
     def block_lines(self, first_row: str, rows: int, first: str, last: str) -> list[str]:
-        """Set ``first`` and ``last`` to where the keys of any of ``rows`` begin and end."""
+        """Print ``first`` and ``last``, between which are the keys that any of ``rows`` rows
+        sees."""
         return self._lines(first_row, rows, first, last, most=True)
 
     def whole_lines(self, first_row: str, rows: int, first: str, last: str) -> list[str]:
-        """Set them to where the keys that all rows see begin and end."""
+        """Print ``first`` and ``last``, between which are the keys that all of ``rows`` rows
+        see."""
         if not self.can_be_whole:
             return []
         return self._lines(first_row, rows, first, last, most=False)

@@ -1,5 +1,5 @@
-"""The CUDA C++ of a chain over one tile: loops over a lane's elements, and what each row makes of
-them in between."""
+"""The CUDA C++ of a chain over one tile: loops over a lane's elements, and lines for rows
+between."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Written:
-    """The lines of a chain over a tile. Afterwards the sums of each weighing are to be multiplied
-    by the array by ``h`` that ``factors`` names, if ``moved`` holds, which is C, or None if they
-    always are."""
+    """The lines of a chain over a tile, and how sums are corrected afterwards.
+
+    The sums of each weighing are multiplied by the array by ``h`` that ``factors`` names, if
+    ``moved`` holds, which is a C condition, or None if they always are.
+    """
 
     lines: list[str]
     factors: list[str | None]
@@ -36,9 +38,11 @@ class Written:
 
 @dataclass
 class TileChain:
-    """The lines of one tile, in the order of its loops; lines ``between`` come where the states are
-    known that further loops read. Lines for each row wait until a loop over the elements, or the
-    end, needs them."""
+    """The lines of one tile, in the order of its loops.
+
+    The lines ``between`` come where the states are known that further loops read. Lines for each
+    row wait until a loop over the elements, or the end, needs them.
+    """
 
     chain: FragmentChain
     masked: bool
@@ -69,14 +73,17 @@ class TileChain:
         self.corrections = Corrections(chain, self.old, self.found, self.raw, self.arrays)
 
     def _references(self) -> Leaf:
-        """What elements are measured from."""
+        """Return the leaf of references, the extremes that elements are measured from."""
         leaf = self.chain.state_leaf("next{}[h]", "chosen{}[h]", REFERENCES)
         free = {self.chain.chained.scalars[k].name: f"reference{k}[h]" for k in self.chain.free}
         return lambda node: free.get(getattr(node, "name", "")) or leaf(node)
 
     def hiding(self, apart: bool) -> tuple[list[str], list[list[str]], Written]:
-        """The lines before keys are hidden, those that hide them, and all after; ``apart`` those
-        that hide keys before each row's first and those that hide keys after its last."""
+        """Return the lines before keys are hidden, the lines that hide them, and all after.
+
+        If ``apart``, those that hide keys before each row's first and those that hide keys after
+        its last are separate.
+        """
         first = [f"bool any[{ROWS}] = {{}};"] * bool(self.chain.chained.conditions)
         if self.hidden is not None and self.hidden != self.chain.chained.score:
             first += self._values(self.hidden)
@@ -86,7 +93,8 @@ class TileChain:
         return first, hide, self.written()
 
     def _hidden(self, low: bool, high: bool) -> list[str]:
-        """Lines that hide keys of some rows."""
+        """Print how keys of some rows are hidden: before the first if ``low``, after the last if
+        ``high``."""
         body = list[str]()
         self._ends(low, high)
         scope = ThreadScope("x", self._leaf(self.hidden), body, self.new)
@@ -98,7 +106,7 @@ class TileChain:
         return lines
 
     def _values(self, node: Expression) -> list[str]:
-        """Lines that put a value of each key in the place of its score."""
+        """Print how a value of each key is put in the place of its score."""
         place, body = self.chain.score("e"), list[str]()
         number, row = key_number(self.chain.chained), row_number(self.chain.chained)
 
@@ -125,7 +133,7 @@ class TileChain:
         return [*lines, "float largest[4] = {};", *largest, *by_size(limits, loops)]
 
     def written(self) -> Written:
-        """The lines of all loops, and what they leave for sums to be multiplied by."""
+        """Return the lines of all loops, and the factors that they leave for sums."""
         levels, chained = self.chain.levels, self.chain.chained
         if self.masked:
             self._ends(*self.chain.ends)
@@ -152,7 +160,7 @@ class TileChain:
         return Written([*declared, *self.lines], factors, corrections.moved(factors))
 
     def _catch_up(self) -> None:
-        """Catch up with the results if some row's are far from the base of its totals."""
+        """Write how totals catch up with the results if some row's are far from the base."""
         self.lines.append("bool far = false, wide = false;")
         self.corrections.compare()
         self._flush()
@@ -162,26 +170,26 @@ class TileChain:
     # -- rows --------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
-        """Write the loop over rows of what waits."""
+        """Write the loop over rows of the lines that wait."""
         if self.waiting:
             self.lines += over_rows([f"const int r = {self.chain.number};", *self.waiting])
             self.waiting.clear()
 
     def _ends(self, low: bool, high: bool) -> None:
-        """Where the keys of each row begin and end, from the lane's first key on."""
+        """Write where the keys of each row begin and end, relative to the lane's first key."""
         self.lines += [f"int from[{ROWS}];"] * low + [f"int to[{ROWS}];"] * high
         self.waiting += ["from[h] = low[r] - first;"] * low + ["to[h] = high[r] - first;"] * high
         if self.chain.chained.conditions and self.hidden is None:
             self.lines.append(f"bool any[{ROWS}] = {{}};")
 
     def _join(self, k: int, r: ChainReduction) -> None:
-        """The state ``k`` with what the tile has."""
+        """Write how the tile's part joins state ``k``."""
         self.parts.meet(k, r)
         self.parts.join(k, r, self.corrections.corrected(k, r))
         self.arrays.append(f"next{k}")
 
     def _remember(self) -> None:
-        """The new states become the old ones of the next tile."""
+        """Write how the new states become the old ones of the next tile."""
         scalars = range(len(self.chain.chained.scalars))
         self.waiting += [f"state{k}[r] = next{k}[h];" for k in scalars]
         low, high = self.chain.ends
@@ -212,15 +220,18 @@ class TileChain:
         self.lines += loop
 
     def _body(self, level: int, scope: ThreadScope) -> None:
-        """Add the lines of an element to its scope's."""
+        """Write the lines of an element, to the lines of its scope."""
         inside = self._inside(scope, *self.chain.ends) if self.masked else None
         for k, r in self.chain.levels.scalars(level):
             scope.lines += self.parts.taken(k, r, scope, inside)
         scope.lines += self._stores(level, scope, inside)
 
     def _near_or_far(self, level: int, near: ThreadScope, held: Expression | None) -> list[str]:
-        """The loop of ``near`` for lanes whose references all are near zero, and what others do:
-        their elements' differences first, and then the same; or a loop of their own."""
+        """Return the loop ``near``, and what comes in its place if references are far from zero.
+
+        Either elements' differences are computed before, and then the same loop runs; or there is
+        another loop.
+        """
         measuring = [self.corrections.measuring(rest) for _, rest in near.references.values()]
         test = "shifted"
         if None in measuring or not self.chain.lagging:
@@ -247,8 +258,10 @@ class TileChain:
     def _shifted(
         self, level: int, near: ThreadScope, exact: ExactScope
     ) -> tuple[list[str], list[str]] | None:
-        """The lines by which elements are measured from zero, if one extreme is all that any is
-        measured from."""
+        """Return the lines by which elements are measured from zero; else None.
+
+        That needs a single extreme that all elements are measured from.
+        """
         levels, chained = self.chain.levels, self.chain.chained
         if len(self.parts.atoms) != 1 or level != levels.last:
             return None
@@ -258,7 +271,10 @@ class TileChain:
         return Shift(chained, self.parts, k, self.chain.score("e"), near, bodies).lines(exact)
 
     def _elements(self, body: Sequence[str]) -> list[str]:
-        """A loop over all elements. The keys of some may be past the last: they read that one's."""
+        """Return a loop of the lines over all elements.
+
+        Keys of some may be past the last: they read the last one's arrays.
+        """
         last = self.chain.chained.key.extent - 1
         key = f"tw_least(first + at, {last})" if self.masked or self.hidden else "first + at"
         return [
@@ -271,7 +287,8 @@ class TileChain:
         ]
 
     def _leaf(self, held: Expression | None) -> Leaf:
-        """What an element reads; ``held`` is in the place of the score, or what a key has of it."""
+        """Return the leaf of an element; ``held`` is in the place of the score, or the key's part
+        of it."""
         chained, score = self.chain.chained, self.chain.score("e")
 
         def leaf(node: Expression) -> str | None:
@@ -284,7 +301,10 @@ class TileChain:
         return leaf
 
     def _inside(self, scope: ThreadScope, low: bool, high: bool) -> str | None:
-        """The test whether the key counts for the row, by its first, its last and conditions."""
+        """Write the test that the key counts for the row, and return its name; None if all do.
+
+        It tests the row's first and last key and conditions.
+        """
         tests = ["at >= from[h]"] * low + ["at < to[h]"] * high
         for condition in self.chain.chained.conditions:
             tests.append(scope.condition(condition))
@@ -296,7 +316,7 @@ class TileChain:
         return "inside"
 
     def _stores(self, level: int, scope: ThreadScope, inside: str | None) -> list[str]:
-        """Weights, and what is kept for later loops."""
+        """Print how weights, and values for later loops, are stored."""
         lines, levels = [], self.chain.levels
         for weight, place in self.chain.weights.items():
             if levels.of(weight) == level:
@@ -307,6 +327,6 @@ class TileChain:
 
 
 def _written(terms: Terms, own: str, of_row: str) -> str:
-    """A score as C, of what a key has of it and what its row adds."""
+    """Return C text of a score, made of the key's own part and the row's part."""
     multiple = own if terms[0][0] == 1 else f"{own} * {terms[0][0]!r}f"
     return f"({multiple} + {of_row})" if len(terms) > 1 else multiple

@@ -1,1 +1,1 @@
-"""Keys split over blocks: where parts are left or sent, and who merges them."""
+"""Keys split over blocks (split-K): where parts are left or sent, and who merges them."""

@@ -23,10 +23,13 @@ SHARERS = 4
 
 @dataclass(frozen=True)
 class LeftParts:
-    """Of ``split`` parts of each of ``tiles`` tiles of rows. ``sums`` give the C text of the sum
-    ``i`` of a thread for each weighing, of which it has ``count``. Whoever merges only some of the
-    sums says how many there are, ``left``, and which one ``i`` is by ``place``. Threads leave
-    states where ``has_states`` holds, if it is not empty. So many of its sums lie ``together``."""
+    """The ``split`` parts of each of ``tiles`` tiles of rows.
+
+    ``sums`` are functions from an index to the C text of a thread's sum for each weighing, of which
+    it has ``count``. A merge of only some of the sums gives the number of all, ``left``, and the
+    index among these, ``place``. Threads leave states where the C condition ``has_states`` holds,
+    if it is not empty. ``together`` is the number of a thread's sums that lie together.
+    """
 
     chain: FragmentChain
     split: int
@@ -43,26 +46,26 @@ class LeftParts:
 
     @property
     def zeroed_bytes(self) -> int:
-        """A ticket for each tile: zero before the kernel, and afterwards."""
+        """Bytes of a ticket for each tile: zero before the kernel, and afterwards."""
         return round_up(4 * self.tiles, _ALIGNMENT) if self.split > 1 else 0
 
     @property
     def workspace_bytes(self) -> int:
-        """The tickets, then all parts."""
+        """Bytes of the tickets, then of all parts."""
         return self.zeroed_bytes + self.part_bytes if self.split > 1 else 0
 
     @property
     def own_bytes(self) -> int:
-        """A part."""
+        """Bytes of a part."""
         return self._values * self.threads * 4
 
     @property
     def part_bytes(self) -> int:
-        """All parts."""
+        """Bytes of all parts."""
         return self.tiles * self.split * self.own_bytes
 
     def parts(self) -> list[str]:
-        """Declare ``parts``, where a thread's own of the first part are."""
+        """Print the declaration of ``parts``, the address of a thread's words of the first part."""
         crew, size = self.crew, f"{self._values * self.threads}"
         if self.room is not GLOBAL:
             return [f"const u32 parts = {crew.room} + {crew.thread} * {self.room.step};"]
@@ -86,23 +89,25 @@ class LeftParts:
 
     @property
     def row_words(self) -> int:
-        """Of each row, in whole fours."""
+        """Words of each row's states, in whole fours."""
         return row_words(self._states + len(self.chain.placed))
 
     def mine(self, part: str) -> str:
-        """Declare where a thread's own of a part are."""
+        """Return the declaration of ``mine``, the address of a thread's words of a part."""
         size = self._values * self.threads * self.room.step
         return f"{self.room.address} mine = parts + {part} * {size};"
 
     def states_at(self, first: int) -> str:
-        """Where some states of row ``r`` are."""
+        """Return C text of the address of states of row ``r``, from ``first`` on."""
         thread, words = f"(i32)({self.crew.thread})", self.row_words
         row = f"r * {self.threads // SHARERS * words} + {thread} / {SHARERS} * {words}"
         return f"mine + ({row} + {first} - {thread}) * {self.room.step}"
 
     def sums_at(self, n: int) -> str:
-        """Where a thread's own sums ``i`` and ``i + 1`` are, and those that lie together with them
-        and follow."""
+        """Return C text of the address of a thread's sums ``i`` and ``i + 1``.
+
+        Those that lie together with them follow.
+        """
         first, thread = self._state_words + n * (self.left or self.count), self.crew.thread
         if self.together == 2:
             place = f"({first} + {self.place('i')}) * {self.threads} + (i32)({thread})"
@@ -111,7 +116,7 @@ class LeftParts:
         return f"mine + ({vector}) * {self.room.step}"
 
     def each_row(self, body: Sequence[str], inside: str, step: str = "r++") -> list[str]:
-        """A loop over the rows ``r``, or every second one, for which ``inside`` holds."""
+        """Return a loop over the rows ``r``, or every second one, for which ``inside`` holds."""
         head = f"for (int r = 0; r < {self.chain.rows}; {step}) if ({inside}) {{"
         return ["#pragma unroll", head, *indented(body), "}"]
 
@@ -121,8 +126,10 @@ class LeftParts:
         return self.count // self.chain.rows
 
     def _each_two(self, body: Sequence[str]) -> list[str]:
-        """A loop over the sums ``i`` and ``i + 1`` of row ``r``, which lie as matrix instructions
-        leave them."""
+        """Return a loop over the sums ``i`` and ``i + 1`` of row ``r``.
+
+        They lie as matrix instructions leave them.
+        """
         number = f"r / 2 * {2 * self._row_count} + n * 4 + r % 2 * 2"
         return [
             "#pragma unroll",
@@ -133,7 +140,7 @@ class LeftParts:
         ]
 
     def put(self, inside: str) -> list[str]:
-        """Leave a part in the workspace."""
+        """Print how a part is left in the workspace."""
         rows = []
         for first, declared in self.states_of_row().items():
             rows.append(declared)
@@ -154,16 +161,20 @@ class LeftParts:
         ]
 
     def row_values(self, through: Callable[[str], str] = str) -> list[str]:
-        """What a part has of row ``r``, as C: states, whether it has a key, and places, each taken
-        ``through`` C text before it becomes a float."""
+        """Return C texts of a part's words of row ``r``: states, whether it has a key, places.
+
+        Each is taken ``through`` a function of C text before it becomes a float.
+        """
         values = [through(f"state{k}[r]") for k in range(self._states)]
         values.append(through("seen[r] ? 1.0f : 0.0f"))
         places = (through(f"place{k}[r]") for k in self.chain.placed)
         return [*values, *(f"tw::bits_float((u32){place})" for place in places)]
 
     def states_of_row(self) -> Mapping[int, str]:
-        """By the number of the first, the lines that declare what a part has of row ``r``, by
-        fours: ``states0``, ``states4``, ..."""
+        """Return the declarations of a part's words of row ``r``, by fours.
+
+        They are ``states0``, ``states4``, ..., by the number of the first word.
+        """
         values = self.row_values()
         values += ["0.0f"] * (self.row_words - len(values))
         found = {}
@@ -174,6 +185,8 @@ class LeftParts:
 
 
 def row_words(states: int) -> int:
-    """Words that are left of a row: its states, places among them, whether it has a key, and what
-    fills up the last :data:`TOGETHER`."""
+    """Return the words that are left of a row, in whole multiples of :data:`TOGETHER`.
+
+    They are its states, places among them, and whether it has a key.
+    """
     return int(round_up(states + 1, TOGETHER))

@@ -1,10 +1,10 @@
-"""Keys split over blocks, and parts merged by the corrections that tiles are joined by.
+"""The merge of parts, where keys are split over blocks, by the corrections that join tiles.
 
 Each block leaves the states and sums of its part in the workspace, every thread its own. Who merges
 them is a decision: the last block to come of those that share a tile, which tickets tell, or a
 second kernel, in which many blocks share the sums of a tile. Which part came when makes no
-difference: they are merged in the order of their keys, states first, so that what sums are
-multiplied by is known and all their loads are in flight together.
+difference: they are merged in the order of their keys, states first, so that the factors of sums
+are known and all their loads are in flight together.
 """
 
 from __future__ import annotations
@@ -22,20 +22,23 @@ from tilewright.spaces.derivation.scopes import series
 from tilewright.spaces.kernels.text import CUDA
 
 _AHEAD = 16
-"""Parts whose states are on their way at a time."""
+"""Parts whose states are loaded at a time."""
 _MOST_AHEAD = 32
-"""Sums of a row that are."""
+"""The most sums of a row that are loaded at a time."""
 _MOST_HELD = 128
-"""Words of all parts that a thread loads before it merges any, if they are no more."""
+"""The most words of all parts that a thread loads before it merges any."""
 
 
 @dataclass(frozen=True)
 class PartMerging(LeftParts):
-    """Of threads that leave parts, and merge them."""
+    """The code of threads that leave parts, and merge them."""
 
     def leave(self, inside: str) -> list[str]:
-        """Leave a part, and declare ``is_last``: whether all others have been left. Rows ``r`` for
-        which ``inside`` does not hold have none."""
+        """Print how a part is left, and the declaration of ``is_last``.
+
+        That is true if all other parts have been left. Rows ``r`` for which ``inside`` does not
+        hold have none.
+        """
         if self.split == 1:
             return []
         crew = self.crew
@@ -48,7 +51,7 @@ class PartMerging(LeftParts):
         ]
 
     def collect(self, inside: str) -> list[str]:
-        """Merge all parts, where ``is_last`` holds."""
+        """Print how all parts are merged, where ``is_last`` holds."""
         if self.split == 1:
             return []
         return [
@@ -59,14 +62,16 @@ class PartMerging(LeftParts):
 
     @property
     def _is_held(self) -> bool:
-        """Whether a second kernel merges, whose threads have registers for all that they merge:
-        then no load waits for another, which would be most of its time."""
+        """True if a second kernel merges, whose threads have registers for all parts.
+
+        Then no load waits for another, which would be most of its time.
+        """
         words = self.row_words + len(self.sums) * self._row_count
         is_second = self.left is not None and self.room is GLOBAL
         return is_second and self.chain.rows * self.split * words <= _MOST_HELD
 
     def _hold(self, inside: str) -> list[str]:
-        """Load all parts of all rows, if they are held."""
+        """Print how all parts of all rows are loaded, if they are held."""
         if not self._is_held:
             return []
         rows, names = self.chain.rows, range(0, self.row_words, TOGETHER)
@@ -83,12 +88,14 @@ class PartMerging(LeftParts):
         return [*declared, *self.each_row(loads, inside)]
 
     def merge(self, inside: str) -> list[str]:
-        """Begin with nothing and merge the states of part after part; then add their sums. Row by
-        row, so that nothing parts the loads of one."""
+        """Print how the states of part after part are merged, and then their sums.
+
+        It goes row by row, so that nothing parts the loads of one.
+        """
         return [*self._hold(inside), *self.each_row(self._merged(), inside)]
 
     def _merged(self) -> list[str]:
-        """The lines of row ``r``."""
+        """Print the merge of row ``r``."""
         ahead = self.split if self._is_held else _AHEAD
         states = [*self.chain.no_states(), *self._each_part(self._merged_part(), ahead)]
         sums = []
@@ -109,15 +116,17 @@ class PartMerging(LeftParts):
         ]
 
     def _loaded(self, name: str, count: int, held: str, at: str) -> list[str]:
-        """Lines that declare ``name``: words of row ``r`` of a part, loaded or ``held``."""
+        """Print the declaration of ``name``: words of row ``r`` of a part, loaded or ``held``."""
         if self._is_held:
             place = "[n]" if count == 2 else ""
             return [f"const float (&{name})[{count}] = {held}[r][part]{place};"]
         return [f"float {name}[{count}];", self.room.loaded(count, name, at)]
 
     def _load_states(self, wanted: Iterable[int]) -> list[str]:
-        """Some of the states that a part has of row ``r``, in ``otherK``, and all that lie beside
-        them, in ``heldN``."""
+        """Print the declarations of a part's states of row ``r``, as ``otherK``.
+
+        All words that lie beside them are in ``heldN``.
+        """
         wanted = list(wanted)
         lines = []
         for first in sorted({k // TOGETHER * TOGETHER for k in wanted}):
@@ -129,11 +138,11 @@ class PartMerging(LeftParts):
 
     @property
     def left_states(self) -> range:
-        """The numbers of all that a part has of a row."""
+        """The numbers of all words that a part has of a row."""
         return range(self._states + 1 + len(self.chain.placed))
 
     def merged_states(self, others: Sequence[str]) -> list[str]:
-        """The states of row ``r`` with those that the lines ``others`` declare."""
+        """Print how the states of row ``r`` merge with those that the lines ``others`` declare."""
         chain, lines = self.chain, list(others)
         lines.append(f"const bool has_other = other{self._states} != 0.0f;")
         scopes = (chain.states("state{}[r]", "l", lines), chain.states("other{}", "m", lines))
@@ -152,7 +161,7 @@ class PartMerging(LeftParts):
         return [*lines, "seen[r] |= has_other;"]
 
     def _merged_place(self, k: int, reducer: str) -> list[str]:
-        """The better value of both, and its place."""
+        """Print how the better of two values, and its place, is chosen."""
         place = self._states + 1 + self.chain.placed.index(k)
         return [
             f"const int at{k} = (int)tw::float_bits(other{place});",
@@ -161,7 +170,10 @@ class PartMerging(LeftParts):
         ]
 
     def _added_sums(self) -> list[str]:
-        """The sums of row ``r`` of a part, corrected from its own results to those of all parts."""
+        """Print how a part's sums of row ``r`` are added.
+
+        They are corrected from the part's own results to those of all parts.
+        """
         chain = self.chain
         read = {name.name for scaling in chain.scalings for name in scaling.exponent.reads}
         lines = self._load_states(k for k, r in enumerate(chain.chained.scalars) if r.name in read)
@@ -181,7 +193,7 @@ class PartMerging(LeftParts):
 
 
 def held(k: int) -> str:
-    """C text of a word of a row, of those that lie together in ``heldN``."""
+    """Return C text of a word of a row, of those that lie together in ``heldN``."""
     return f"held{k // TOGETHER * TOGETHER}[{k % TOGETHER}]"
 
 
@@ -192,8 +204,7 @@ def _power(scaling: Scaling, before: ThreadScope, now: ThreadScope) -> str:
 def _moved(
     r: ChainReduction, value: str, own: ThreadScope, now: ThreadScope, some: str
 ) -> Sequence[str]:
-    """The state of a part, corrected from its own results to those of both: C texts whose product
-    it is."""
+    """Return C texts whose product is a part's state, corrected to the results of both parts."""
     match r.correction:
         case Scaling():
             return value, _power(r.correction, own, now)

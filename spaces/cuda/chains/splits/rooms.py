@@ -1,4 +1,4 @@
-"""Where parts of keys are left, and who has a tile of rows together."""
+"""The memory in which parts of keys are left, and the threads that share a tile of rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 
 @dataclass(frozen=True)
 class Room:
-    """Memory that parts are left in, as C: the type of its addresses, the steps of those from one
-    float to the next, a load and a store of so many that lie together."""
+    """A memory in which parts are left, in C.
+
+    Fields are the type of its addresses, the step of an address from one float to the next, a load
+    and a store of several neighbouring floats.
+    """
 
     address: str
     step: int
@@ -18,11 +21,11 @@ class Room:
     store: str
 
     def loaded(self, count: int, to: str, at: str) -> str:
-        """The line that fills the array ``to``."""
+        """Return the statement that fills the array ``to``."""
         return self.load.format(count, to, at)
 
     def stored(self, count: int, at: str, array: str) -> str:
-        """The line that stores an array."""
+        """Return the statement that stores an array."""
         return self.store.format(count, at, array)
 
 
@@ -33,9 +36,12 @@ SHARED = Room("const u32", 4, "tw::load_shared<{}>({}, {});", "tw::store_shared<
 
 @dataclass(frozen=True)
 class Crew:
-    """Who has a tile, as C: the number of the tile, of a part and of a thread among those that have
-    it, how they find out who is the last to come, where the workspace begins, and where parts in
-    shared memory do."""
+    """The threads that share a tile, in C.
+
+    Fields are the numbers of the tile, of a part, and of a thread among those that share it; the
+    protocol by which they find out who is the last to come; and the addresses of the workspace and
+    of parts in shared memory.
+    """
 
     tile: str = "tile_number"
     part: str = "part"

@@ -1,6 +1,6 @@
-"""Parts of keys that the blocks of a cluster send each other, and merge.
+"""Parts of keys that the blocks of a cluster send each other, and merge (reduce-scatter).
 
-Each block merges a share of the columns, of all parts. What it needs of each part comes by
+Each block merges a share of the columns, of all parts. The words it needs of each part come by
 asynchronous stores, which complete a barrier of the block that they go to: no fence follows them,
 nobody waits for a load from another block, and a block ends when it has merged its own share.
 """
@@ -17,25 +17,28 @@ from tilewright.spaces.cuda.chains.splits.splitting import receivers
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 
 READY = ("tw::sync_warp();", "tw::cluster_arrive_relaxed();")
-"""What all threads of all blocks do once their block reads nothing more where parts come to, and
-its barriers are made: those that send nothing, too."""
+"""Lines that all threads of all blocks run once parts may be sent to their block.
+
+The block then reads nothing more where parts come to, and its barriers are initialised. Threads
+that send nothing run them, too.
+"""
 ALL_READY = ("tw::sync_warp();", "tw::cluster_wait();")
-"""What they do before they send, or end."""
+"""Lines that all threads run before they send, or end."""
 VECTOR = 4
 """Sums that are sent at a time, of two columns in two rows."""
 
 
 @dataclass(frozen=True)
 class SentParts:
-    """What each of the sharers of a tile sends to those that merge.
+    """The parts that each sharer of a tile sends to the sharers that merge.
 
-    ``merged`` merges one sharer's columns, so many accumulators of each slice, ``pairs``, of
-    ``every`` one that there is; ``sums`` give the C text of the sum ``i`` of a thread for each
-    weighing. So many ``blocks`` have a sharer each in turn; what those of a block receive lies one
-    behind the other from ``room`` on in shared memory, and their barriers from ``barrier`` on.
-    ``sharer`` is the number of the own one, ``part`` that of its part of the keys, ``rows`` how
-    many it has inside of the product, ``inside`` whether row ``r`` of a thread is, all of them as
-    C.
+    ``merged`` merges one sharer's columns, which are ``pairs`` accumulators of each slice, of
+    ``every`` one that there is; ``sums`` are functions from an index to the C text of a thread's
+    sum for each weighing. ``blocks`` blocks have one sharer each in turn; parts that the sharers of
+    a block receive lie one behind the other from ``room`` on in shared memory, and their barriers
+    from ``barrier`` on. In C, ``sharer`` is the number of this sharer, ``part`` that of its part of
+    the keys, ``rows`` how many of its rows are in the product, and ``inside`` whether row ``r`` of
+    a thread is.
     """
 
     merged: PartMerging
@@ -57,13 +60,16 @@ class SentParts:
 
     @property
     def receives(self) -> str:
-        """C condition under which this one does; empty if all do."""
+        """The C condition that this sharer merges; empty if all do."""
         if self.receivers == self.merged.split:
             return ""
         return f"{self.sharer} < {self.receivers}"
 
     def lines(self) -> list[str]:
-        """Send this part, and merge the own columns of all, where every block is ready."""
+        """Print how this part is sent, and the own columns of all parts are merged.
+
+        Every block must be ready.
+        """
         crew = self.merged.crew
         expect = f"tw::mbarrier_arrive_expect({self._own_barrier}, {self._expected});"
         leads = f"({crew.thread}) == 0"
@@ -88,7 +94,7 @@ class SentParts:
         return self.barrier + self._of_sharer(self.sharer, 8)
 
     def _of_sharer(self, number: str, size: int) -> str:
-        """C text that adds what comes before a sharer in its block."""
+        """Return C text that adds the offset of a sharer in its block."""
         return f" + {number} / {self.blocks} * {size}" if self.merged.split > self.blocks else ""
 
     @property
@@ -102,7 +108,7 @@ class SentParts:
         return f"{merged.split} * ({rows} * {of_row} + {pairs} * {of_vectors})"
 
     def _addresses(self) -> list[str]:
-        """Declare where this part goes in each receiver's memory, and the barrier there."""
+        """Print the addresses of this part, and of the barrier, in each receiver's memory."""
         merged, count = self.merged, self.receivers
         room = self.room + self._of_sharer("q", merged.part_bytes)
         at = f"{room} + {self.part} * {merged.own_bytes} + {merged.crew.thread} * 4"
@@ -117,8 +123,10 @@ class SentParts:
         ]
 
     def _send(self) -> list[str]:
-        """States, by one of the lanes that share a row; then sums. To all receivers in turn, so
-        that none is sent everything at once."""
+        """Print how states are sent, by one of the lanes that share a row, and then sums.
+
+        Receivers follow each other in turn, so that none is sent everything at once.
+        """
         thread = self.merged.crew.thread
         rows = [
             *self.merged.states_of_row().values(),
@@ -137,7 +145,7 @@ class SentParts:
         return [*every, *(self._send_sums() if self.sums else [])]
 
     def _send_sums(self) -> list[str]:
-        """Those of rows ``r`` and ``r + 1``, two rows at a time."""
+        """Print how the sums of rows ``r`` and ``r + 1`` are sent, two rows at a time."""
         lines = [
             f"const int i = (r / 2 * {self.pairs} + n) * {VECTOR};",
             f"const int from = (r / 2 * {self.every} + q * {self.pairs} + n) * {VECTOR};",
@@ -156,8 +164,10 @@ class SentParts:
 
 
 def rows_inside(first: str, count: int, rows: int, of: int) -> str:
-    """C text of how many of ``rows`` from the ``first`` on are rows of a product, which has
-    ``count`` and is cut into tiles of so many rows, ``of``."""
+    """Return C text of how many of ``rows`` rows, from ``first`` on, are rows of a product.
+
+    The product has ``count`` rows and is cut into tiles of ``of`` rows.
+    """
     if count % of == 0:
         return str(rows)
     return f"tw_least(tw_most({count} - {first}, 0), {rows})"

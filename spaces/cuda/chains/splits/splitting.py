@@ -1,4 +1,4 @@
-"""Parts of the keys: how many a schedule asks for, who merges them, and what rules them out."""
+"""Decisions and rules on parts of keys: how many there are, and who merges them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from tilewright.spaces.schedule import Value
 from tilewright.spaces.template import Rule
 
 MERGES = ("kernel", "last")
-"""Who merges parts: a second kernel, or the last block to come."""
+"""Values of ``merge`` for any GPU: a second kernel, or the last block to come, merges parts."""
 EARLY = "early"
-"""Where kernels may begin before the last one has ended: a second one that does, and waits."""
+"""The value of ``merge`` for a second kernel that begins before the first one has ended, and
+waits."""
 CLUSTER = "cluster"
-"""Blocks of one cluster, which exchange their parts in shared memory."""
+"""The value of ``merge`` for the blocks of a cluster, which exchange parts in shared memory."""
 CLUSTERS = (2, 4, 8)
-"""Blocks that any device with clusters starts together."""
+"""Numbers of blocks that any device with clusters starts together."""
 
 
 class SplitKeys(Plan):
-    """A base for plans of kernels whose keys may be split, by their decisions ``splits`` and
-    ``merge``."""
+    """A base for plans of kernels whose keys may be split.
+
+    They have the decisions ``splits`` and ``merge``.
+    """
 
     values: Mapping[str, Value]
 
@@ -33,26 +36,28 @@ class SplitKeys(Plan):
 
     @property
     def merges_later(self) -> bool:
-        """Whether a second kernel merges the parts."""
+        """True if a second kernel merges the parts."""
         return self.split > 1 and self.values["merge"] in (MERGES[0], EARLY)
 
     @property
     def begins_early(self) -> bool:
-        """Whether that begins before all parts are there, and waits for them."""
+        """True if that kernel begins before all parts exist, and waits for them."""
         return self.split > 1 and self.values["merge"] == EARLY
 
     @property
     def is_cluster(self) -> bool:
-        """Whether the blocks of a cluster have a part each, and merge them there."""
+        """True if the blocks of a cluster have a part each, and merge them there."""
         return self.split > 1 and self.values["merge"] == CLUSTER
 
 
 def split_rules(
     keys: int, decided: Sequence[str], blocks: Callable[[Any], Any], most: int
 ) -> list[Rule]:
-    """Each part of ``keys`` has a tile, and keys are split only where tiles of rows leave a device
-    idle: ``decided`` and ``splits`` are the decisions that make ``blocks``; ``most`` blocks fill
-    it."""
+    """Return rules by which each part of ``keys`` has a tile, and no split is needless.
+
+    Keys are split only where tiles of rows leave a device idle: ``decided`` and ``splits`` are the
+    decisions that make ``blocks``; ``most`` blocks fill the device.
+    """
     return [
         Rule(
             "split_filled",
@@ -70,7 +75,7 @@ def split_rules(
 
 
 def cluster_rule() -> Rule:
-    """Parts that a cluster merges have a block of it each."""
+    """Return the rule by which parts that a cluster merges have one of its blocks each."""
     return Rule(
         "cluster",
         ("splits", "merge"),
@@ -80,17 +85,23 @@ def cluster_rule() -> Rule:
 
 
 def own_pairs(pairs: int, sharers: int) -> int:
-    """Of so many accumulators along the columns, those that one of ``sharers`` stores, if it stores
-    any: as many as leave none over."""
+    """Return the accumulators along the columns that a sharer stores, if it stores any.
+
+    ``sharers`` share ``pairs`` accumulators; those that store have equally many, so that none is
+    left over.
+    """
     least = max(ceil_div(pairs, sharers), 1)
     return next((n for n in range(least, pairs) if pairs % n == 0), pairs)
 
 
 def receivers(pairs: int, sharers: int) -> int:
-    """Sharers that store accumulators; one, if there are none and only rows have outputs."""
+    """Return the number of sharers that store accumulators.
+
+    One, if there are none and only rows have outputs.
+    """
     return pairs // own_pairs(pairs, sharers) if pairs else 1
 
 
 shares = np.vectorize(own_pairs, otypes=[np.int64])
 storing = np.vectorize(receivers, otypes=[np.int64])
-"""The same of many."""
+"""Both functions for arrays of ``pairs`` and ``sharers``."""

@@ -1,7 +1,7 @@
-"""Parts of keys of which only rows' states are left: lanes that share a row share its parts.
+"""The merge of parts of which only rows' states are left: lanes that share a row share its parts.
 
 A row may have a hundred parts: a lane that merged all of them would wait for memory time after
-time. Of n lanes each takes every n-th part, batch by batch; then they merge what they have.
+time. Each of n lanes takes every n-th part, batch by batch; then they merge their states.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tilewright.spaces.cuda.chains.splits.leaving import SHARERS, TOGETHER
 from tilewright.spaces.cuda.chains.splits.merging import PartMerging, held
 
 _AHEAD = 16
-"""Parts whose states are on their way to a lane at a time."""
+"""Parts whose states a lane loads at a time."""
 
 
 @dataclass(frozen=True)
 class StateMerging(PartMerging):
-    """Of threads that leave no sums."""
+    """The merge of parts of threads that leave no sums."""
 
     @property
     def lanes(self) -> int:
@@ -28,17 +28,19 @@ class StateMerging(PartMerging):
 
     @property
     def sharers(self) -> int:
-        """Neighbouring lanes that have a row."""
+        """Neighbouring lanes that have the same row."""
         return SHARERS
 
     @property
     def _lane(self) -> str:
-        """C text of a lane's number among those."""
+        """C text of a lane's number among those that share a row's parts."""
         return f"(i32)({self.crew.thread}) % {self.lanes}"
 
     def merge(self, inside: str) -> list[str]:
-        """Begin with nothing and merge the states of each ``lanes``-th part; then those of lanes,
-        all of which take part."""
+        """Print how the states of each ``lanes``-th part are merged, and then those of all lanes.
+
+        All lanes take part in the latter.
+        """
         masks = [1 << bit for bit in range(self.lanes.bit_length() - 1)]
         body = [
             *self.chain.no_states(),
@@ -76,7 +78,7 @@ class StateMerging(PartMerging):
         ]
 
     def _across(self, mask: int) -> list[str]:
-        """With the states of the lane whose number differs in ``mask``."""
+        """Print the merge with the states of the lane whose number differs in ``mask``."""
         others = self.row_values(lambda value: f"tw::shuffle_xor({value}, {mask})")
         lines = [f"const float other{k} = {other};" for k, other in enumerate(others)]
         return ["{", *indented(self.merged_states(lines)), "}"]
