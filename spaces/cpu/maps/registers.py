@@ -37,8 +37,8 @@ class Registers:
 
     @property
     def side(self) -> int:
-        """Rows and columns of a block that is transposed in registers; it takes at most half of
-        them."""
+        """Rows and columns of a block that is transposed in registers. Unless elements are floats,
+        the block takes at most half of the registers."""
         most = max(self.count // 2, LEAST_SIDE // self.bytes)
         return self.lanes if self.bytes == FLOAT else min(self.lanes, most)
 

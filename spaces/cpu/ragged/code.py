@@ -201,8 +201,12 @@ class RaggedCode:
         ]
 
     def _rows(self) -> list[str]:
-        """Write a worker's rows: those that begin among its entries, and the remaining entries of
-        the row before."""
+        """Write the loop over a worker's rows: those that begin among its entries, and for the last
+        worker all that remain.
+
+        If rows are split, the worker also has a part of the row before, and only a part of its last
+        row.
+        """
         rows, entries, workers = self.view.rows, self.view.entries, self.workers
         if not self.view.has_rows:
             return [

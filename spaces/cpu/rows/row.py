@@ -46,8 +46,8 @@ class RowBody:
 
     ``walk`` goes along the columns. Walks are numbered, passes first, then the outputs; the walk
     number ``fetching`` also prefetches what the next row reads. If lanes are rows, ``vectors``
-    vectors of them are in flight, and ``left`` is the number of rows from the first on, None if
-    there is one for each.
+    vectors of them are in flight, and ``left`` is the number of rows from the first one on, None if
+    each lane has one.
     """
 
     access: RowAccess

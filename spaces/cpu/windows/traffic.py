@@ -45,8 +45,8 @@ def window_quantities(
 
 
 def _as_drawn(view: Windows, b: Blocking) -> Blocking:
-    """Return the extents of equal segments in the place of those that a table draws: as many
-    products as segments have rows."""
+    """Return the extents for segments of equal size: one product for each segment that the table's
+    draw gives rows."""
     segments = view.product.segments
     if segments is None:
         return b
