@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tilewright.spaces.kernels.body import Body
@@ -18,12 +18,23 @@ from tilewright.spaces.kernels.statements import (
     Statement,
 )
 
+Inner = Sequence[str] | str
+"""The lines inside braces, or one statement without them."""
+
 
 @dataclass(frozen=True)
 class Printer:
-    """Prints one language, in which the ``unroll`` pragma is before a loop."""
+    """Prints one language, in which the ``unroll`` pragma is before a loop, and whole numbers are
+    of type ``integer`` where nothing else is said.
+
+    Kernels whose statements are lines have loops and conditions around them by :meth:`loop`,
+    :meth:`when` and :meth:`block`:
+
+        CUDA.loop("e", 2, CUDA.when("inside", f"sums[e] *= {factor};"), unroll=True)
+    """
 
     unroll: str
+    integer: str
 
     def lines(self, statements: Iterable[Statement]) -> list[str]:
         """Return the lines of statements, one after the other."""
@@ -38,6 +49,35 @@ class Printer:
         for write in writers:
             write(body)
         return self.lines(body.statements)
+
+    def loop(
+        self,
+        name: str,
+        end: int | str,
+        inner: Inner,
+        *,
+        first: int | str = 0,
+        step: int | str = 1,
+        unroll: int | bool | None = None,
+        brief: bool = False,
+    ) -> list[str]:
+        """Return the lines of a loop over ``name`` from ``first`` to before ``end``. Inside a
+        ``brief`` one are the lines of one statement, without braces."""
+        inside = _statement(inner, brief)
+        return self.lines(
+            [Loop(self.integer, name, str(first), str(end), str(step), inside, unroll)]
+        )
+
+    def when(
+        self, test: str, inner: Inner, otherwise: Inner | None = None, *, brief: bool = False
+    ) -> list[str]:
+        """Return the lines of a condition, with lines for where it holds and does not."""
+        other = None if otherwise is None else _statement(otherwise, brief)
+        return self.lines([Condition(test, _statement(inner), other)])
+
+    def block(self, *lines: str) -> list[str]:
+        """Return lines in a scope of their own."""
+        return self.lines([Block((Lines(lines),))])
 
     def _write(self, statement: Statement, indent: str, lines: list[str], head: str = "") -> None:
         """Add a statement after its ``head`` to ``lines``: on the same line, but for a pragma."""
@@ -61,14 +101,27 @@ class Printer:
                     last = lines.pop().removeprefix(indent)
                     self._write(statement.otherwise, indent, lines, f"{last} else ")
             case Lines():
-                lines += [f"{indent}{line}" for line in statement.lines]
+                first, *others = statement.lines if head else ("", *statement.lines)
+                if first.startswith("#"):
+                    lines.append(f"{indent}{head.rstrip()}")
+                    indent, others = f"  {indent}", [first, *others]
+                elif head:
+                    lines.append(f"{indent}{head}{first}")
+                lines += [f"{indent}{line}" for line in others]
             case _:
                 lines.append(f"{indent}{head}{_simple(statement)};")
 
 
-C = Printer("#pragma GCC unroll")
-CUDA = Printer("#pragma unroll")
+C = Printer("#pragma GCC unroll", "long")
+CUDA = Printer("#pragma unroll", "int")
 PRINTERS = {"c": C, "cuda": CUDA}
+
+
+def _statement(inner: Inner, brief: bool = False) -> Statement:
+    """Return lines in braces; without them, where they are one statement."""
+    if isinstance(inner, str):
+        return Lines((inner,))
+    return Lines(tuple(inner)) if brief else Block((Lines(tuple(inner)),))
 
 
 def _simple(statement: Statement) -> str:

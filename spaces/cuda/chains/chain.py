@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chains.lanes import FINITE, IDENTITIES, across_lanes
 from tilewright.spaces.cuda.chains.scopes import RowScope, ThreadScope, change
 from tilewright.spaces.cuda.chains.tile_chain import TileChain, Written
@@ -22,6 +21,7 @@ from tilewright.spaces.derivation.chained.reference import may_lag
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Expression, Negation, Read
 
@@ -105,11 +105,11 @@ class FragmentChain:
         """
         tile = TileChain(self, False, self.hidden, between)
         first, hidden, after = tile.hiding(apart=bool(within))
-        heads = [f"if (!({test})) {{" for test in within] or ["{"]
         lines = first
-        for head, hide in zip(heads, hidden, strict=True):
+        for test, hide in zip(within or [""], hidden, strict=True):
             if hide:
-                lines += [head, *indented([*bounds, *hide]), "}"]
+                inner = [*bounds, *hide]
+                lines += CUDA.when(f"!({test})", inner) if test else CUDA.block(*inner)
         return replace(after, lines=[*lines, *after.lines])
 
     def of_rows(self) -> list[str]:

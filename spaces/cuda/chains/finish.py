@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.cuda.chains.chain import FragmentChain
@@ -15,6 +14,7 @@ from tilewright.spaces.cuda.chains.scopes import ThreadScope, change
 from tilewright.spaces.derivation.chained.view import ChainedOutput
 from tilewright.spaces.derivation.chains.chain_reduction import Scaling
 from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Expression, Read
 
 
@@ -68,12 +68,9 @@ class Finish:
             before = self._states(f"p{i}_", REFERENCES, lines)
             after = self._states(f"t{i}_", {}, lines)
             power = after.power_of(scaling.function, change(scaling.exponent, before, after))
-            lines += [
-                f"const float settled{i} = {power};",
-                f"if (seen[r] && settled{i} != 1.0f) {{",
-                *indented(self._times(scaling, f"settled{i}")),
-                "}",
-            ]
+            lines.append(f"const float settled{i} = {power};")
+            rescaled = self._times(scaling, f"settled{i}")
+            lines += CUDA.when(f"seen[r] && settled{i} != 1.0f", rescaled)
         return lines
 
     def _states(self, prefix: str, forms: Mapping[str, str], lines: list[str]) -> ThreadScope:
@@ -86,12 +83,8 @@ class Finish:
         lines = [f"state{k}[r] *= {factor};" for k, r in scalars if r.correction == scaling]
         for text, weighing in zip(self.sums, weighings, strict=True):
             if weighing.reduction.correction == scaling:
-                lines += [
-                    "#pragma unroll",
-                    f"for (int j = 0; j < {self.pairs}; j++)",
-                    "  #pragma unroll",
-                    f"  for (int e = 0; e < 2; e++) {text} *= {factor};",
-                ]
+                pair = CUDA.loop("e", 2, f"{text} *= {factor};", unroll=True)
+                lines += CUDA.loop("j", self.pairs, pair, unroll=True, brief=True)
         return lines
 
     def _row_output(self, output: ChainedOutput, value: str) -> list[str]:
@@ -122,18 +115,8 @@ class Finish:
             stores += self._store_pair(output, f"pair{n}")
         declared = [f"{C_TYPES[o.array.dtype]} pair{n}[2];" for n, o in enumerate(outputs)]
         last = f"tw_least({self.column} + e, {width.extent - 1})"
-        return [
-            "#pragma unroll",
-            f"for (int j = 0; j < {self.pairs}; j++) {{",
-            *indented(declared),
-            "  #pragma unroll",
-            "  for (int e = 0; e < 2; e++) {",
-            f"    const int column = {last};",
-            *indented(indented(body)),
-            "  }",
-            *indented(stores),
-            "}",
-        ]
+        pair = CUDA.loop("e", 2, [f"const int column = {last};", *body], unroll=True)
+        return CUDA.loop("j", self.pairs, [*declared, *pair, *stores], unroll=True)
 
     def _along(self, node: Expression, leaf: Leaf) -> str | None:
         """Return C text of a leaf that differs along the width; None for others."""
@@ -147,9 +130,7 @@ class Finish:
         together = step == 1 and gcd(2, width.extent, others) == 2
         if together:
             at = self._place(output, self.column)
-            return [
-                f"if ({self.column} < {width.extent}) tw::store_global<2>({at}, {pair});",
-            ]
+            return [f"if ({self.column} < {width.extent}) tw::store_global<2>({at}, {pair});"]
         lines = []
         for e in range(2):
             column = f"{self.column} + {e}"

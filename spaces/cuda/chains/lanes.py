@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.reducers import PLACES, joined, place_helpers
+from tilewright.spaces.kernels.text import CUDA
 
 IDENTITIES = {
     "sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY",
@@ -56,7 +56,7 @@ def helpers(has_places: bool) -> str:
 
 def over_rows(body: Sequence[str]) -> list[str]:
     """Return a loop of the lines over the rows ``h`` of a slice."""
-    return ["#pragma unroll", f"for (int h = 0; h < {ROWS}; h++) {{", *indented(body), "}"]
+    return CUDA.loop("h", ROWS, body, unroll=True)
 
 
 def across_lanes(reducer: str, value: str, place: str = "") -> list[str]:

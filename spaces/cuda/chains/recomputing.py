@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.cuda.chains.chain import FragmentChain
 from tilewright.spaces.cuda.chains.lanes import REFERENCES
 from tilewright.spaces.cuda.chains.scopes import ExactScope, ThreadScope
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Expression
 
 
@@ -50,46 +50,28 @@ class Recomputing:
         if not self.sums or not (self._chained.bounds or self._chained.conditions):
             return []
         odd = [f"odds[j % 4] = tw::fused({text}, 0.0f, odds[j % 4]);" for text in self.sums]
-        body = [
-            *self._hidden(),
-            "if (odd != odd) {",
-            *indented(self._each_sum([f"{text} = 0.0f;" for text in self.sums])),
-            *indented(self._each_key("inside", self._added())),
-            "}",
-        ]
+        cleared = self._each_sum([f"{text} = 0.0f;" for text in self.sums])
+        again = [*cleared, *self._each_key("inside", self._added())]
         return [
             "float odds[4] = {};",
             *self._each_sum(odd),
             "float odd = (odds[0] + odds[1]) + (odds[2] + odds[3]);",
-            "if (__builtin_expect(odd != odd, 0)) {",
-            *indented(body),
-            "}",
+            *CUDA.when(
+                "__builtin_expect(odd != odd, 0)",
+                [*self._hidden(), *CUDA.when("odd != odd", again)],
+            ),
         ]
 
     def _each_sum(self, body: Sequence[str]) -> list[str]:
-        return [
-            "#pragma unroll",
-            f"for (int j = 0; j < {self.pairs}; j++) {{",
-            "  #pragma unroll",
-            "  for (int e = 0; e < 2; e++) {",
-            *indented(indented(body)),
-            "  }",
-            "}",
-        ]
+        pair = CUDA.loop("e", 2, body, unroll=True)
+        return CUDA.loop("j", self.pairs, pair, unroll=True)
 
     def _each_key(self, test: str, body: Sequence[str]) -> list[str]:
         """Return a loop over the visited keys for which a test on ``inside`` holds."""
         last = f"tw_least({self.last}, {self._chained.key.extent})"
-        return [
-            "#pragma unroll 1",
-            f"for (int key = {self.first}; key < {last}; key++) {{",
-            "  bool inside = key >= low[r] && key < high[r];",
-            *indented(self._conditions()),
-            f"  if ({test}) {{",
-            *indented(indented(body)),
-            "  }",
-            "}",
-        ]
+        inside = "bool inside = key >= low[r] && key < high[r];"
+        inner = [inside, *self._conditions(), *CUDA.when(test, body)]
+        return CUDA.loop("key", last, inner, first=self.first, unroll=1)
 
     def _conditions(self) -> list[str]:
         lines: list[str] = []
@@ -106,8 +88,7 @@ class Recomputing:
             for value in (weighing.matrix, *weighing.weight.value_reads):
                 if value in self._chained.places or value == weighing.matrix:
                     body.append(f"odd = tw::fused({scope.text(value)}, 0.0f, odd);")
-        columns = f"for (int column = 0; column < {width.extent}; column++) {{"
-        loop = ["#pragma unroll 1", columns, *indented(body), "}"]
+        loop = CUDA.loop("column", width.extent, body, unroll=1)
         return ["odd = 0.0f;", *self._each_key("!inside", loop)]
 
     def _added(self) -> list[str]:
@@ -134,9 +115,8 @@ class Recomputing:
         scope = ThreadScope("d", self._leaf({depth.name: "term"}), body, self.chain.row)
         factors = scope.text(self._chained.left), scope.text(self._chained.right)
         body.append(f"dot = tw::fused({', '.join(factors)}, dot);")
-        loop = f"for (int term = 0; term < {depth.extent}; term++) {{"
-        lines = ["float dot = 0.0f;", "#pragma unroll 1", loop, *indented(body), "}"]
-        return {self._chained.score: "dot"}, lines
+        loop = CUDA.loop("term", depth.extent, body, unroll=1)
+        return {self._chained.score: "dot"}, ["float dot = 0.0f;", *loop]
 
     def _leaf(self, names: dict[str, str] | None = None) -> Leaf:
         return self.access.knowing({self._chained.key.name: "key", **(names or {})}).leaf

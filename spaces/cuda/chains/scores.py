@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chains.lanes import APART
 from tilewright.spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope
 from tilewright.spaces.derivation.algebra import ZERO, constant, number, times
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Read
 from tilewright.spaces.numerics.polynomials import (
     TANH_NEAR,
@@ -168,8 +168,7 @@ def by_size(limits: Sequence[float], loops: Sequence[Sequence[str]]) -> list[str
         return list(loops[0])
     inside = " && ".join(f"largest[{n}] <= {limits[0]!r}f" for n in range(4))
     further = by_size(limits[1:], loops[1:])
-    head = f"if (tw::any_lane(!({inside}))) {{"
-    return [head, *indented(further), "} else {", *indented(loops[0]), "}"]
+    return CUDA.when(f"tw::any_lane(!({inside}))", further, loops[0])
 
 
 def _coefficient(node: Expression, axis: AxisValue) -> int | None:

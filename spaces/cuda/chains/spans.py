@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.derivation.chained.text import extreme, key_bounds, spans
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -69,4 +70,4 @@ class Spans:
             *spans("upper", "lower", self.access.chained.rows, self._rows, integer),
             *key_bounds(self.access.chained, known, first, last, access.text),
         ]
-        return [f"{integer} {first}, {last};", "{", *(f"  {line}" for line in body), "}"]
+        return [f"{integer} {first}, {last};", *CUDA.block(*body)]

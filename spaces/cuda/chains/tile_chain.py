@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chains.access import key_number, row_number
 from tilewright.spaces.cuda.chains.corrections import Corrections
 from tilewright.spaces.cuda.chains.far import Shift
@@ -17,6 +16,7 @@ from tilewright.spaces.cuda.chains.scopes import NEAR, ExactScope, RowScope, Ter
 from tilewright.spaces.cuda.chains.scores import ODD, OF_ROW, OWN, ScoreScope, by_size, near_scores
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Expression
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class TileChain:
             far = (self.corrections.wide(c) if c else f"!(fabsf({t}) <= {NEAR}f)" for c, t in known)
             self.lines.append(f"bool far{level} = false;")
             self.waiting += [f"far{level} |= {one};" for one in far]
-        head = f"if (__builtin_expect({test}, 0)) {{"
+        head = f"__builtin_expect({test}, 0)"
         loop = self._elements(near.lines)
 
         def scope() -> ExactScope:
@@ -248,12 +248,11 @@ class TileChain:
 
         if shifted := self._shifted(level, near, scope()):
             elements, rows = shifted
-            return [head, *indented([*self._elements(elements), *rows]), "}", *loop]
+            return [*CUDA.when(head, [*self._elements(elements), *rows]), *loop]
         exact = scope()
         exact.known = self.parts.elements(exact)
         self._body(level, exact)
-        exactly = self._elements(exact.lines)
-        return [head, *indented(exactly), "} else {", *indented(loop), "}"]
+        return CUDA.when(head, self._elements(exact.lines), loop)
 
     def _shifted(
         self, level: int, near: ThreadScope, exact: ExactScope
@@ -277,14 +276,11 @@ class TileChain:
         """
         last = self.chain.chained.key.extent - 1
         key = f"tw_least(first + at, {last})" if self.masked or self.hidden else "first + at"
-        return [
-            "#pragma unroll",
-            f"for (int e = 0; e < {self.chain.elements}; e++) {{",
-            "  const int h = e / 2 % 2, at = e / 4 * 8 + e % 2;",
-            f"  const int r = {self.chain.number}, key = {key};",
-            *indented(body),
-            "}",
+        known = [
+            "const int h = e / 2 % 2, at = e / 4 * 8 + e % 2;",
+            f"const int r = {self.chain.number}, key = {key};",
         ]
+        return CUDA.loop("e", self.chain.elements, [*known, *body], unroll=True)
 
     def _leaf(self, held: Expression | None) -> Leaf:
         """Return the leaf of an element; ``held`` is in the place of the score, or the key's part

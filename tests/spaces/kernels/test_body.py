@@ -159,3 +159,30 @@ def test_a_name_that_nothing_reads_is_refused_at_the_end_of_its_scope():
 )
 def test_names_are_variables_alone(text, names):
     assert names_in(text) == names
+
+
+def test_loops_and_conditions_go_around_lines():
+    stores = CUDA.loop("e", 2, "x[e] = 0;", unroll=True)
+    assert CUDA.loop("j", 4, stores) == [
+        "for (int j = 0; j < 4; j++) {",
+        "  #pragma unroll",
+        "  for (int e = 0; e < 2; e++) x[e] = 0;",
+        "}",
+    ]
+    assert CUDA.loop("j", 4, stores, unroll=True, brief=True) == [
+        "#pragma unroll",
+        "for (int j = 0; j < 4; j++)",
+        "  #pragma unroll",
+        "  for (int e = 0; e < 2; e++) x[e] = 0;",
+    ]
+    inside = C.when("r < rows", ["f(r);", "g(r);"], "break;")
+    assert C.loop("r", "end", inside, first="begin", step=2, brief=True) == [
+        "for (long r = begin; r < end; r += 2) if (r < rows) {",
+        "  f(r);",
+        "  g(r);",
+        "} else break;",
+    ]
+    chain = C.when("a", "f();", C.when("b", [], "g();"), brief=True)
+    assert chain == ["if (a) f(); else if (b) {", "} else g();"]
+    assert CUDA.block("int x;", "f(x);") == ["{", "  int x;", "  f(x);", "}"]
+    assert CUDA.block() == ["{", "}"]

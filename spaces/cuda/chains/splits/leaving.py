@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.integers import round_up
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chains.chain import FragmentChain
 from tilewright.spaces.cuda.chains.splits.rooms import BLOCK, GLOBAL, Crew, Room
+from tilewright.spaces.kernels.text import CUDA
 
 _ALIGNMENT = 128
 TOGETHER = 4
@@ -115,10 +115,10 @@ class LeftParts:
         vector = f"({first} + i / 4 * 4) * {self.threads} + 3 * (i32)({thread}) + i % 4"
         return f"mine + ({vector}) * {self.room.step}"
 
-    def each_row(self, body: Sequence[str], inside: str, step: str = "r++") -> list[str]:
+    def each_row(self, body: Sequence[str], inside: str, step: int = 1) -> list[str]:
         """Return a loop over the rows ``r``, or every second one, for which ``inside`` holds."""
-        head = f"for (int r = 0; r < {self.chain.rows}; {step}) if ({inside}) {{"
-        return ["#pragma unroll", head, *indented(body), "}"]
+        rows = CUDA.when(inside, body)
+        return CUDA.loop("r", self.chain.rows, rows, step=step, unroll=True, brief=True)
 
     @property
     def _row_count(self) -> int:
@@ -131,13 +131,8 @@ class LeftParts:
         They lie as matrix instructions leave them.
         """
         number = f"r / 2 * {2 * self._row_count} + n * 4 + r % 2 * 2"
-        return [
-            "#pragma unroll",
-            f"for (int n = 0; n < {self._row_count // 2}; n++) {{",
-            f"  const int i = {number};",
-            *indented(body),
-            "}",
-        ]
+        inner = [f"const int i = {number};", *body]
+        return CUDA.loop("n", self._row_count // 2, inner, unroll=True)
 
     def put(self, inside: str) -> list[str]:
         """Print how a part is left in the workspace."""
@@ -147,18 +142,13 @@ class LeftParts:
             rows.append(self.room.stored(TOGETHER, self.states_at(first), f"states{first}"))
         leads = f"({self.crew.thread}) % {SHARERS} == 0"
         having = f"{self.has_states} && {leads}" if self.has_states else leads
-        rows = [f"if ({having}) {{", *indented(rows), "}"]
+        rows = CUDA.when(having, rows)
         sums = []
         for n, text in enumerate(self.sums):
             sums.append(f"const float two{n}[2] = {{{text('i')}, {text('(i + 1)')}}};")
             sums.append(self.room.stored(2, self.sums_at(n), f"two{n}"))
         body = self.each_row([*rows, *(self._each_two(sums) if sums else [])], inside)
-        return [
-            *self.parts(),
-            "{",
-            *indented([self.mine(self.crew.part), *body]),
-            "}",
-        ]
+        return [*self.parts(), *CUDA.block(self.mine(self.crew.part), *body)]
 
     def row_values(self, through: Callable[[str], str] = str) -> list[str]:
         """Return C texts of a part's words of row ``r``: states, whether it has a key, places.

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chains.scopes import ThreadScope, change
 from tilewright.spaces.cuda.chains.splits.leaving import TOGETHER, LeftParts
 from tilewright.spaces.cuda.chains.splits.rooms import GLOBAL
@@ -107,13 +106,7 @@ class PartMerging(LeftParts):
         return [*states, *sums]
 
     def _each_part(self, body: Sequence[str], ahead: int) -> list[str]:
-        return [
-            f"#pragma unroll {ahead}",
-            f"for (int part = 0; part < {self.split}; part++) {{",
-            f"  {self.mine('part')}",
-            *indented(body),
-            "}",
-        ]
+        return CUDA.loop("part", self.split, [self.mine("part"), *body], unroll=ahead)
 
     def _loaded(self, name: str, count: int, held: str, at: str) -> list[str]:
         """Print the declaration of ``name``: words of row ``r`` of a part, loaded or ``held``."""

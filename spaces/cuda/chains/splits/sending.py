@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chains.splits.leaving import SHARERS
 from tilewright.spaces.cuda.chains.splits.merging import PartMerging
 from tilewright.spaces.cuda.chains.splits.splitting import receivers
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.kernels.text import CUDA
 
 READY = ("tw::sync_warp();", "tw::cluster_arrive_relaxed();")
 """Lines that all threads of all blocks run once parts may be sent to their block.
@@ -80,7 +80,7 @@ class SentParts:
             *self.merged.merge(self.inside),
         ]
         if self.receives:
-            merged = [f"if ({self.receives}) {{", *indented(merged), "}"]
+            merged = CUDA.when(self.receives, merged)
         return [
             f"const int sent_rows = {self.rows};",
             f"if ({receives}) {expect}",
@@ -113,13 +113,13 @@ class SentParts:
         room = self.room + self._of_sharer("q", merged.part_bytes)
         at = f"{room} + {self.part} * {merged.own_bytes} + {merged.crew.thread} * 4"
         barrier = self.barrier + self._of_sharer("q", 8)
+        mapped = [
+            f"to[q] = tw::map_shared({at}, q % {self.blocks});",
+            f"done[q] = tw::map_shared({barrier}, q % {self.blocks});",
+        ]
         return [
             f"u32 to[{count}], done[{count}];",
-            "#pragma unroll",
-            f"for (int q = 0; q < {count}; q++) {{",
-            f"  to[q] = tw::map_shared({at}, q % {self.blocks});",
-            f"  done[q] = tw::map_shared({barrier}, q % {self.blocks});",
-            "}",
+            *CUDA.loop("q", count, mapped, unroll=True),
         ]
 
     def _send(self) -> list[str]:
@@ -127,21 +127,11 @@ class SentParts:
 
         Receivers follow each other in turn, so that none is sent everything at once.
         """
-        thread = self.merged.crew.thread
-        rows = [
-            *self.merged.states_of_row().values(),
-            *self._each_receiver(
-                [
-                    f"if (({thread}) % {SHARERS} == q % {SHARERS}) {{",
-                    *(
-                        f"  tw::store_async_x4({self.merged.states_at(k)}, states{k}, done[q]);"
-                        for k in self.merged.states_of_row()
-                    ),
-                    "}",
-                ]
-            ),
-        ]
-        every = self.merged.each_row(rows, self.inside)
+        merged, thread = self.merged, self.merged.crew.thread
+        states = merged.states_of_row()
+        stores = [f"tw::store_async_x4({merged.states_at(k)}, states{k}, done[q]);" for k in states]
+        sent = CUDA.when(f"({thread}) % {SHARERS} == q % {SHARERS}", stores)
+        every = merged.each_row([*states.values(), *self._each_receiver(sent)], self.inside)
         return [*every, *(self._send_sums() if self.sums else [])]
 
     def _send_sums(self) -> list[str]:
@@ -154,13 +144,12 @@ class SentParts:
             four = ", ".join(text(f"(from + {e})") for e in range(VECTOR))
             lines.append(f"const float four{n}[{VECTOR}] = {{{four}}};")
             lines.append(f"tw::store_async_x4({self.merged.sums_at(n)}, four{n}, done[q]);")
-        loop = f"for (int n = 0; n < {self.pairs}; n++) {{"
-        sums = ["#pragma unroll", loop, *indented(self._each_receiver(lines)), "}"]
-        return self.merged.each_row(sums, self.inside, "r += 2")
+        sums = CUDA.loop("n", self.pairs, self._each_receiver(lines), unroll=True)
+        return self.merged.each_row(sums, self.inside, step=2)
 
     def _each_receiver(self, body: Sequence[str]) -> list[str]:
-        head = f"for (int q = 0; q < {self.receivers}; q++) {{"
-        return ["#pragma unroll", head, "  const u32 mine = to[q];", *indented(body), "}"]
+        inner = ["const u32 mine = to[q];", *body]
+        return CUDA.loop("q", self.receivers, inner, unroll=True)
 
 
 def rows_inside(first: str, count: int, rows: int, of: int) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chains.splits.leaving import SHARERS, TOGETHER
 from tilewright.spaces.cuda.chains.splits.merging import PartMerging, held
+from tilewright.spaces.kernels.text import CUDA
 
 _AHEAD = 16
 """Parts whose states a lane loads at a time."""
@@ -44,13 +44,10 @@ class StateMerging(PartMerging):
         masks = [1 << bit for bit in range(self.lanes.bit_length() - 1)]
         body = [
             *self.chain.no_states(),
-            f"if ({inside}) {{",
-            *indented(self._batches()),
-            "}",
+            *CUDA.when(inside, self._batches()),
             *(line for mask in masks for line in self._across(mask)),
         ]
-        head = f"for (int r = 0; r < {self.chain.rows}; r++) {{"
-        return ["#pragma unroll", head, *indented(body), "}"]
+        return CUDA.loop("r", self.chain.rows, body, unroll=True)
 
     def _batches(self) -> list[str]:
         ahead = int(min(_AHEAD, ceil_div(self.split, self.lanes)))
@@ -58,27 +55,18 @@ class StateMerging(PartMerging):
         loads = [self.room.loaded(TOGETHER, f"all{k}[n]", self.states_at(k)) for k in names]
         others = [f"const float (&held{k})[{TOGETHER}] = all{k}[n];" for k in names]
         others += [f"const float other{k} = {held(k)};" for k in self.left_states]
-        loop = f"for (int n = 0; n < {ahead}; n++)"
-        return [
-            "#pragma unroll 1",
-            f"for (int first = {self._lane}; first < {self.split}; "
-            f"first += {ahead * self.lanes}) {{",
-            *(f"  float all{k}[{ahead}][{TOGETHER}];" for k in names),
-            "  #pragma unroll",
-            f"  {loop} {{",
-            f"    const int part = tw_least({number}, {self.split - 1});",
-            f"    {self.mine('part')}",
-            *indented(indented(loads)),
-            "  }",
-            "  #pragma unroll",
-            f"  {loop} if ({number} < {self.split}) {{",
-            *indented(indented(self.merged_states(others))),
-            "  }",
-            "}",
+        part = f"const int part = tw_least({number}, {self.split - 1});"
+        merged = CUDA.when(f"{number} < {self.split}", self.merged_states(others))
+        body = [
+            *(f"float all{k}[{ahead}][{TOGETHER}];" for k in names),
+            *CUDA.loop("n", ahead, [part, self.mine("part"), *loads], unroll=True),
+            *CUDA.loop("n", ahead, merged, unroll=True, brief=True),
         ]
+        step = ahead * self.lanes
+        return CUDA.loop("first", self.split, body, first=self._lane, step=step, unroll=1)
 
     def _across(self, mask: int) -> list[str]:
         """Print the merge with the states of the lane whose number differs in ``mask``."""
         others = self.row_values(lambda value: f"tw::shuffle_xor({value}, {mask})")
         lines = [f"const float other{k} = {other};" for k, other in enumerate(others)]
-        return ["{", *indented(self.merged_states(lines)), "}"]
+        return CUDA.block(*self.merged_states(lines))
