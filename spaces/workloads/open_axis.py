@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
@@ -10,23 +10,26 @@ from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.product import Product
 
 
-def why_not_outermost(program: Program, axis: str) -> str | None:
+def why_not_outermost(program: Program, axis: str, reduced: bool = False) -> str | None:
     """Say why places of elements depend on the extent of an axis, or values of one point on
     others; None if neither does.
 
     The axis has to be the outermost one in memory of every array that has it, and an index
-    by itself: so points lie one after the other, however many there are.
+    by itself: so points lie one after the other, however many there are. One that is ``reduced``
+    may be a value, too, as in conditions.
     """
     arrays: Mapping[str, Array] = {a.name: a for a in (*program.operands, *program.outputs)}
-    if any(axis in stage.over for stage in program.stages):
+    if not reduced and any(axis in stage.over for stage in program.stages):
         return f"{axis} is reduced"
     for stage in program.stages:
         written = arrays.get(stage.name)
         if written and axis in stage.axes and not written.is_outermost(stage.axes.index(axis)):
             return f"{axis} is not the outermost axis of {stage.name} in memory"
-    for node in _nodes(program):
-        if isinstance(node, AxisValue) and node.name == axis:
+    for node in _nodes([*program.conditions, *(stage.body for stage in program.stages)]):
+        if isinstance(node, AxisValue) and node.name == axis and not reduced:
             return f"the program computes with {axis}"
+        if isinstance(node, Read) and any(_is_within(axis, at) for at in node.indices):
+            return f"{axis} is no index by itself in {node}"
         if isinstance(node, Read) and node.name in arrays:
             places = [place for place, at in enumerate(node.indices) if at == AxisValue(axis)]
             if not all(map(arrays[node.name].is_outermost, places)):
@@ -46,10 +49,15 @@ def why_no_open_rows(product: Product, axis: str) -> str | None:
     return f"{axis} is not the outermost axis of {inner[0]} in memory" if inner else None
 
 
-def _nodes(program: Program) -> Iterator[Expression]:
+def _is_within(axis: str, index: Expression) -> bool:
+    """Tell whether an index is computed from an axis."""
+    own = AxisValue(axis)
+    return index != own and own in _nodes([index])
+
+
+def _nodes(roots: Iterable[Expression]) -> Iterator[Expression]:
     """Yield reads, and all other parts of expressions but indices that are an axis."""
-    pending: list[Expression] = [stage.body for stage in program.stages]
-    pending += program.conditions
+    pending = [*roots]
     while pending:
         node = pending.pop()
         yield node

@@ -29,11 +29,13 @@ V = TypeVar("V", bound=RowsAndKeys)
 @dataclass(frozen=True)
 class Access(Generic[V]):
     """The reads and stores of a kernel: ``buffers`` maps each array to its C variable, ``names``
-    each part of the batch and the rows whose index is known."""
+    each part of the batch and the rows whose index is known. ``keys`` is the C variable of the
+    number of keys, where calls give it."""
 
     chained: V
     buffers: Mapping[str, str]
     names: Mapping[str, str]
+    keys: str = ""
 
     def text(self, index: Index) -> str:
         """Return the C text of an index of the parts."""
@@ -97,8 +99,8 @@ class Access(Generic[V]):
             return self._gathered(node, part, first, bounded)
         start, left = self.start(node, part), ""
         if bounded:
-            first = f"tw_least({first}, {part.extent - 1}L)"
-            left = f"{part.extent}L - {first}"
+            first = f"tw_least({first}, {self._last(part)})"
+            left = f"{self._end(part)} - {first}"
         place = f"{start} + {first} * {step}L"
         if dtype in TABLE_TYPES:
             offsets = f"tw_ramp(0) * {step}"
@@ -123,12 +125,21 @@ class Access(Generic[V]):
         """Return the C text of a vector of type ``vector`` that loads each lane's element by
         itself."""
         at = self.knowing({part.name: "own"})
-        last = f"tw_least({first} + l, {part.extent - 1}L)" if bounded else f"{first} + l"
+        last = f"tw_least({first} + l, {self._last(part)})" if bounded else f"{first} + l"
         dtype, place = self._dtype(read), at.text(self._place(read))
         element = f"{self.buffers[read.name]} + {place}"
         value = f"*({element})" if dtype in TABLE_TYPES else f"tw_splat_{dtype}({element})[0]"
         loop = f"for (long l = 0; l < TW_LANES; l++) {{ const long own = {last}; x[l] = {value}; }}"
         return f"({{ {vector} x; {loop} x; }})"
+
+    def _end(self, part: Part) -> str:
+        """Return the C text of the extent of a part."""
+        return self.keys if self.keys and part == self.chained.key else f"{part.extent}L"
+
+    def _last(self, part: Part) -> str:
+        """Return the C text of the last point of a part."""
+        is_open = self.keys and part == self.chained.key
+        return f"{self.keys} - 1" if is_open else f"{part.extent - 1}L"
 
     def start(self, read: Read, *without: Part) -> str:
         """Return the address of a row's element at the first point of the parts ``without``."""
@@ -147,7 +158,7 @@ class Access(Generic[V]):
     def row_bounds(self, low: str, high: str) -> list[str]:
         """Return the lines that set two variables to a row's range of visible keys: the first one,
         and the one after the last."""
-        return key_bounds(self.chained, self.chained.bounds, low, high, self.text)
+        return key_bounds(self.chained, self.chained.bounds, low, high, self.text, self.keys)
 
     def block_bounds(self, low: str, high: str) -> list[str]:
         """Return the lines that declare two variables for the range of keys that any row of a block
@@ -161,7 +172,7 @@ class Access(Generic[V]):
         access = self.knowing({end: end for end in ends})
         known = [index for index in found if index is not None]
         lines.append(f"long {low}, {high};")
-        return [*lines, *key_bounds(chained, known, low, high, access.text)]
+        return [*lines, *key_bounds(chained, known, low, high, access.text, self.keys)]
 
     def store(self, output: ChainedOutput, value: str, column: str, width: Part) -> str:
         """Return the line that stores a value of an output: a vector along ``width``, at the column

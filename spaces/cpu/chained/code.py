@@ -30,6 +30,7 @@ from tilewright.spaces.cpu.chained.access import Access, copied_row
 from tilewright.spaces.cpu.chained.blocks import Blocks
 from tilewright.spaces.cpu.chained.chain import HIDDEN, RowChain, weight_tiles
 from tilewright.spaces.cpu.chained.finish import outputs_of_row
+from tilewright.spaces.cpu.chained.key_parts import KEYS, KeyParts
 from tilewright.spaces.cpu.chained.keys import Keys
 from tilewright.spaces.cpu.chained.merging import Merging
 from tilewright.spaces.cpu.chained.places import NOWHERE
@@ -47,7 +48,8 @@ class ChainedCode:
 
     ``operands`` are its arguments in order, ``unroll`` vectors of keys are in flight along a row,
     and keys are split into ``splits`` parts. If ``products_each`` is given, calls pass the extent
-    of an open axis, with so many products at each of its points.
+    of an open axis, with so many products at each of its points. If ``keys_are_open``, they pass
+    the number of keys.
     """
 
     chained: Chained
@@ -58,6 +60,7 @@ class ChainedCode:
     splits: int
     entry: str
     products_each: int | None = None
+    keys_are_open: bool = False
 
     @property
     def source(self) -> str:
@@ -118,7 +121,13 @@ class ChainedCode:
     @cached_property
     def _access(self) -> Access[Chained]:
         buffers = {operand.name: f"b{i}" for i, operand in enumerate(self.operands)}
-        return Access(self.chained, buffers, self._names)
+        keys = KEYS if self.keys_are_open else ""
+        return Access(self.chained, buffers, self._names, keys)
+
+    @cached_property
+    def _parts_of_keys(self) -> KeyParts:
+        given = open_extent(self.operands) if self.keys_are_open else ""
+        return KeyParts(self.chained.key.extent, int(self.blocks.keys), self.splits, given)
 
     def _work(self) -> list[str]:
         b, chained = self.blocks, self.chained
@@ -129,13 +138,13 @@ class ChainedCode:
             f"const long rows = tw_least({b.rows}, {chained.row_count} - first_row);",
             *split("batch", chained.batch, self._names),
             f"if (packed_keys != t / {per_batch}) {{",
-            *(f"  {line}" for line in self._keys.of_product(*self._part())),
+            *(f"  {line}" for line in self._keys.of_product(*self._parts_of_keys.span)),
             f"  packed_keys = t / {per_batch};",
             "}",
             *self._meetings(),
             *self._finish(),
         ]
-        first = ["long packed_keys = -1;"]
+        first = [*self._parts_of_keys.declared, "long packed_keys = -1;"]
         return self._function(self._worker, self.splits * per_batch, first, body)
 
     def _meetings(self) -> list[str]:
@@ -258,19 +267,10 @@ class ChainedCode:
         """Declare the range of keys that any row of the block may see, as far as intervals tell."""
         lines = self._access.block_bounds("first_key", "last_key")
         if self.splits > 1:
-            start, end = self._part()
+            start, end = self._parts_of_keys.span
             lines.append(f"first_key = tw_most(first_key, {start});")
             lines.append(f"last_key = tw_least(last_key, {end});")
         return lines
-
-    def _part(self) -> tuple[str, str]:
-        """Return the first key and the end of a block's part: of all keys if these are not
-        split."""
-        extent, b = self.chained.key.extent, self.blocks
-        if self.splits == 1:
-            return "0", f"{extent}"
-        keys = ceil_div(ceil_div(extent, b.keys), self.splits) * b.keys
-        return f"part * {keys}L", f"tw_least({extent}L, (part + 1) * {keys}L)"
 
     def _key_tiles(self) -> list[str]:
         b = self.blocks

@@ -45,6 +45,7 @@ from tilewright.spaces.derivation.chained.scaling import with_scaled_scores
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
 from tilewright.spaces.derivation.chained.visited_tiles import VisitedTiles
 from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
+from tilewright.spaces.derivation.rows.passes import counting
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.ranges import ranges
@@ -96,20 +97,32 @@ class ChainedTemplate(CorrectedTemplate, CpuTemplate):
         return chained_quantities(self, columns)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why an axis cannot be open: only the outermost axis of a batch can."""
-        batch = self.chained.batch
+        """Say why an axis cannot be open: only the outermost axis of a batch can, and the keys."""
+        program, batch = self.chained.program, self.chained.batch
+        if axis == self.chained.key.axis:
+            counts = counting(program, program.stages)
+            if counts:
+                return f"{min(counts)} is the number of keys"
+            return why_not_outermost(program, axis, reduced=True)
         if not batch or batch[0].name != axis or batch[0].axis != axis:
-            return f"{axis} is not the outermost axis of a batch"
-        return why_not_outermost(self.chained.program, axis)
+            return f"{axis} is neither the outermost axis of a batch nor that of the keys"
+        return why_not_outermost(program, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
-        """Return the kernel for any number of points of the batch's outermost axis, up to its
-        extent."""
-        each = prod(part.extent for part in self.chained.batch[1:])
-        code = self._code(schedule, f"{self.entry(schedule)}_open", each)
+        """Return the kernel for any number of points of the batch's outermost axis, or of keys, up
+        to the workload's."""
+        keys = axis == self.chained.key.axis
+        each = None if keys else prod(part.extent for part in self.chained.batch[1:])
+        code = self._code(schedule, f"{self.entry(schedule)}_open", each, keys)
         return c_kernel(self.workload, self._prelude(), code, axis)
 
-    def _code(self, schedule: Schedule, entry: str, products_each: int | None = None) -> Code:
+    def _code(
+        self,
+        schedule: Schedule,
+        entry: str,
+        products_each: int | None = None,
+        keys_are_open: bool = False,
+    ) -> Code:
         from tilewright.spaces.cpu.chained.code import ChainedCode
 
         values = schedule.values
@@ -122,6 +135,7 @@ class ChainedTemplate(CorrectedTemplate, CpuTemplate):
             splits=int(values.get("splits", 1)),
             entry=entry,
             products_each=products_each,
+            keys_are_open=keys_are_open,
         )
 
     def _prelude(self) -> str:

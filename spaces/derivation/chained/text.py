@@ -26,11 +26,14 @@ def key_bounds(
     low: str,
     high: str,
     text: Callable[[Index], str],
+    keys: str = "",
 ) -> list[str]:
     """C statements that set ``low`` to the first key for which no index is negative, and
-    ``high`` to one more than the last; ``text`` writes an index."""
+    ``high`` to one more than the last; ``text`` writes an index. ``keys`` is the C variable of the
+    number of keys, where calls give it."""
     key = chained.key
-    lines = [f"{low} = 0;", f"{high} = {key.extent};"]
+    end = keys or f"{key.extent}"
+    lines = [f"{low} = 0;", f"{high} = {end};"]
     for index in indices:
         step, rest = index.coefficient(key.name), index.without([key.name])
         if step > 0:
@@ -40,7 +43,7 @@ def key_bounds(
         else:
             lines.append(f"if ({text(rest)} < 0) {high} = 0;")
     if chained.has_far_bounds:
-        lines.append(f"{low} = tw_least({low}, {key.extent});")
+        lines.append(f"{low} = tw_least({low}, {end});")
         lines.append(f"{high} = tw_most({high}, 0);")
     return lines
 
