@@ -1,9 +1,16 @@
-"""Graphs of symbolic sizes: with kernels at sizes that their tables cover, else without."""
+"""Graphs of symbolic sizes: with kernels at sizes that their tables cover and at which that is
+faster, else without.
+
+Calls of neighbouring sizes are served alike: each table begins them with the same kernel. Such a
+span of sizes is timed at its middle. A size of which a table has a kernel is a span of its own, for
+its calls are not copied.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -15,6 +22,7 @@ from tilewright.scheduler.torch.kernels.open_keys import calling_at
 from tilewright.scheduler.torch.regions.region import Region
 from tilewright.scheduler.torch.regions.sizes import hints_of, number_of
 from tilewright.scheduler.torch.translation.nodes import fake
+from tilewright.spaces.algebra.integers import ceil_div
 
 Compiled = Callable[[list[Any]], Any]
 """A graph that Inductor compiled: a function of a list of inputs."""
@@ -46,6 +54,16 @@ class Extent:
         """Return the extent for these values of the graph's symbols."""
         return int(number_of(self.tensor.numel(), values)) // self.others
 
+    def starts(self, symbol: Any) -> set[int]:
+        """Return the values of the graph's only symbol from which on the table serves calls in
+        another way; the extent is so many times the symbol."""
+        times = self.at({symbol: 1})
+        table = self.choice.table
+        assert table is not None
+        extents = [end for row in table.rows for end in (row.first, row.last + 1)]
+        own = [extent for kernel in table.kernels for extent in (kernel.size, kernel.size + 1)]
+        return {ceil_div(extent, times) for extent in (*extents, *own)}
+
 
 class Sizes:
     """The sizes of calls of a graph, read off its inputs."""
@@ -56,17 +74,61 @@ class Sizes:
         self._extents = [_extent(*each) for each in regions if each[1].open_key]
         self._places = {symbol: _place(symbol, inputs) for symbol in hints_of(graph)}
         self._known: dict[tuple[int, ...], bool] = {}
+        self._slower: list[range] = []
+
+    @property
+    def symbol(self) -> Any:
+        """The symbol of a graph that has one, and whose extents are multiples of it; None of any
+        other graph."""
+        if len(self._places) != 1:
+            return None
+        (symbol,) = self._places
+        sizes = (1, 2, 7)
+        proportional = all(
+            extent.at({symbol: size}) == size * extent.at({symbol: 1}) > 0
+            for extent in self._extents
+            for size in sizes
+        )
+        return symbol if proportional else None
+
+    def spans(self) -> list[range]:
+        """Return the spans of covered sizes that are served alike, of a graph with a
+        :attr:`symbol`."""
+        symbol = self.symbol
+        starts = sorted({1}.union(*(extent.starts(symbol) for extent in self._extents)))
+        spans = [range(*ends) for ends in pairwise(starts)]
+        return [span for span in spans if self._are_covered({symbol: span.start})]
+
+    def leave(self, span: range) -> None:
+        """Leave the calls of a span to the graph without kernels."""
+        self._slower.append(span)
+        self._known.clear()
 
     def covers(self, inputs: Sequence[Any]) -> bool:
-        """Tell whether each table has a kernel for the sizes of these inputs."""
+        """Tell whether each table has a kernel for the sizes of these inputs, which are not left to
+        the graph without kernels."""
         found = tuple(
             int(inputs[place] if dimension is None else inputs[place].shape[dimension])
             for place, dimension in self._places.values()
         )
         if found not in self._known:
             values = dict(zip(self._places, found, strict=True))
-            self._known[found] = all(e.choice.covers(e.at(values)) for e in self._extents)
+            is_slower = any(found[0] in span for span in self._slower)
+            self._known[found] = not is_slower and self._are_covered(values)
         return self._known[found]
+
+    def _are_covered(self, values: Mapping[Any, int]) -> bool:
+        return all(extent.choice.covers(extent.at(values)) for extent in self._extents)
+
+
+def joined(spans: Sequence[range]) -> list[range]:
+    """Return spans in their order, neighbours as one."""
+    found: list[range] = []
+    for span in spans:
+        if found and found[-1].stop == span.start:
+            span = range(found.pop().start, span.stop)
+        found.append(span)
+    return found
 
 
 def _extent(choice: Choice, region: Region) -> Extent:

@@ -80,7 +80,8 @@ class GraphReport(Timed):
     ``by`` is ``tilewright`` if kernels compute some of its regions, and ``why`` the reason if
     not. ``left`` counts the nodes that torch computes, by operator and reason. ``stages``
     says whether branches run side by side; it is empty where nobody asked for that. ``joins`` are
-    products with constant weights that may be one.
+    products with constant weights that may be one. ``sizes`` are those of a dynamic size at which
+    kernels compute regions; torch computes the whole graph at others.
     """
 
     kind: str
@@ -91,6 +92,7 @@ class GraphReport(Timed):
     left: Mapping[tuple[str, str], int] = field(default_factory=Counter)
     stages: str = ""
     joins: list[JoinReport] = field(default_factory=list)
+    sizes: str = ""
 
     @property
     def line(self) -> str:
@@ -141,6 +143,8 @@ def _lines(graph: GraphReport) -> Iterator[str]:
         yield from (f"  {join}" for join in graph.joins)
     for (name, why), count in sorted(graph.left.items()):
         yield f"  left to torch: {count} x {name} ({brief(why, 1, 90)})"
+    if graph.sizes:
+        yield f"  with kernels at the sizes {brief(graph.sizes, 1, 100)}"
     if graph.stages:
         yield f"  stages: {graph.stages}"
 

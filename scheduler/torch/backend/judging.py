@@ -25,6 +25,7 @@ import torch
 from tilewright.measure.database import Database
 from tilewright.measure.records.run import note
 from tilewright.scheduler.torch.backend.replays import replayed
+from tilewright.scheduler.torch.regions.sizes import Values, number_of
 from tilewright.scheduler.turns import GAIN, rounds, sets_beyond
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
@@ -134,30 +135,41 @@ Limits = Mapping[int, int]
 """The limit below which the whole numbers of an input are, by its place."""
 
 
-def like(inputs: Sequence[Any], limits: Limits = MappingProxyType({})) -> list[Any]:
+NO_VALUES: Values = MappingProxyType({})
+
+
+def like(
+    inputs: Sequence[Any], limits: Limits = MappingProxyType({}), values: Values = NO_VALUES
+) -> list[Any]:
     """Random tensors of these sizes, strides and types, which may be without values, and numbers as
     they are. Whole numbers in tensors are half of their limit: so long is a cache on average. They
-    are 0 where no limit is known. What is symbolic has the value that it was captured with."""
+    are 0 where no limit is known. What is symbolic follows from the ``values`` of the symbols; it
+    has the value that it was captured with where these are not given."""
     return [
-        _like(each, limits.get(place, 0)) if isinstance(each, torch.Tensor) else _number(each)
+        _like(each, limits.get(place, 0), values)
+        if isinstance(each, torch.Tensor)
+        else _number(each, values)
         for place, each in enumerate(inputs)
     ]
 
 
-def _like(tensor: torch.Tensor, limit: int) -> torch.Tensor:
-    shape, strides = map(_number, tensor.shape), map(_number, tensor.stride())
-    made = torch.empty_strided(
-        tuple(shape), tuple(strides), dtype=tensor.dtype, device=tensor.device
+def _like(tensor: torch.Tensor, limit: int, values: Values) -> torch.Tensor:
+    shape, strides = (
+        tuple(_number(each, values) for each in all_of)
+        for all_of in (tensor.shape, tensor.stride())
     )
+    made = torch.empty_strided(shape, strides, dtype=tensor.dtype, device=tensor.device)
     if tensor.dtype.is_floating_point and tensor.element_size() > 1:
         return made.normal_()
     return made.fill_(limit // 2)
 
 
-def _number(given: Any) -> Any:
-    """Return a number, a symbolic one as its hint: to ask for its value would bind the graph to
-    it."""
-    return given.node.hint if isinstance(given, torch.SymInt | torch.SymFloat) else given
+def _number(given: Any, values: Values = NO_VALUES) -> Any:
+    """Return a number, a symbolic one by the values of its symbols or as its hint: to ask for its
+    value would bind the graph to it."""
+    if not isinstance(given, torch.SymInt | torch.SymFloat):
+        return given
+    return number_of(given, values) if values else given.node.hint
 
 
 def copied(inputs: Sequence[Any]) -> list[Any]:
@@ -169,10 +181,13 @@ def copied(inputs: Sequence[Any]) -> list[Any]:
     return made
 
 
-def size(inputs: Sequence[Any]) -> int:
+def size(inputs: Sequence[Any], values: Values = NO_VALUES) -> int:
     """Return the bytes of the elements of all tensors."""
     tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
-    return sum(prod(map(_number, each.shape)) * each.element_size() for each in tensors)
+    shapes = [[_number(extent, values) for extent in each.shape] for each in tensors]
+    return sum(
+        prod(shape) * each.element_size() for shape, each in zip(shapes, tensors, strict=True)
+    )
 
 
 def rotation(

@@ -11,13 +11,19 @@ import torch
 from torch import fx
 
 from tilewright.measure.memory import memory_limit
+from tilewright.scheduler.dispatch.costs import spread
 from tilewright.scheduler.torch.backend import judging
-from tilewright.scheduler.torch.backend.by_size import BySize, Sizes
+from tilewright.scheduler.torch.backend.by_size import BySize, Sizes, joined
 from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, GraphReport
 from tilewright.scheduler.torch.backend.replacing import copied, with_kernels
 from tilewright.scheduler.torch.regions.partition import Partition
 from tilewright.scheduler.torch.regions.region import Region
+
+MOST_SPANS = 24
+"""Spans of sizes at which a graph is timed, at most; others are as the nearest of these."""
+Timed = Callable[[Mapping[Any, int]], judging.Times]
+"""The times of a graph with kernels and without, for values of its symbols."""
 
 
 class WholeGraph:
@@ -86,22 +92,58 @@ class WholeGraph:
             ours = self.compiled(choices)
         with aside() as plain_context:
             rival = self.compiled([])
-        with judging.running():
-            times = judging.in_turns(
-                lambda given: ours(list(given)),
-                lambda given: rival(list(given)),
-                [judging.like(self.inputs, self.limits(choices))],
-            )
+        limits = self.limits(choices)
+
+        def timed(values: Mapping[Any, int] = judging.NO_VALUES) -> judging.Times:
+            with judging.running():
+                return judging.in_turns(
+                    lambda given: ours(list(given)),
+                    lambda given: rival(list(given)),
+                    [judging.like(self.inputs, limits, values)],
+                )
+
+        times = timed()
         report.ours_seconds, report.torch_seconds = times.ours, times.torch
-        if times.gain >= 1:
+        if any(choice.is_open for choice in choices):
+            sizes = Sizes(self._module.graph, self.inputs, self._regions(choices))
+            is_faster = self._faster_sizes(sizes, times, timed)
+        else:
+            sizes, is_faster = None, times.gain >= 1
+        if is_faster:
             _adopt(ours_context)
-            if any(choice.is_open for choice in choices):
-                sizes = Sizes(self._module.graph, self.inputs, self._regions(choices))
-                return BySize(ours, rival, sizes)
-            return ours
+            return BySize(ours, rival, sizes) if sizes else ours
         report.by, report.why = TORCH, "the whole graph is slower with kernels"
         _adopt(plain_context)
         return rival
+
+    def _faster_sizes(self, sizes: Sizes, times: judging.Times, timed: Timed) -> bool:
+        """Leave the sizes at which kernels are slower to the graph without; tell whether others
+        remain. ``times`` are those of the captured sizes, and decide alone where a graph has
+        several symbols."""
+        if sizes.symbol is None:
+            return times.gain >= 1
+        most = memory_limit() / 4
+        spans = {(span.start + span.stop - 1) // 2: span for span in sizes.spans()}
+        middles = [m for m in spans if judging.size(self.inputs, {sizes.symbol: m}) <= most]
+        if not middles:
+            return times.gain >= 1
+        measured = [middles[place] for place in spread(len(middles), MOST_SPANS)]
+        gains = {middle: timed({sizes.symbol: middle}).gain for middle in measured}
+        faster = [span for middle, span in spans.items() if _nearest(gains, middle) >= 1]
+        for span in spans.values():
+            if span not in faster:
+                sizes.leave(span)
+        self.report.sizes = ", ".join(map(_range, joined(faster)))
+        return bool(faster)
+
+
+def _nearest(gains: Mapping[int, float], size: int) -> float:
+    """Return the gain at the measured size that is nearest to one."""
+    return gains[min(gains, key=lambda known: abs(known - size))]
+
+
+def _range(span: range) -> str:
+    return str(span.start) if len(span) == 1 else f"{span.start}-{span.stop - 1}"
 
 
 def _inductor(

@@ -184,3 +184,44 @@ def captured(model: nn.Module, *args: torch.Tensor) -> torch.fx.Graph:
     torch._dynamo.reset()
     (graph,) = graphs
     return graph
+
+
+def test_sizes_at_which_kernels_are_slower_are_torchs(known, monkeypatch) -> None:
+    """Each span of sizes that a table serves alike is judged by itself, by the times of the whole
+    graph. A size of which there is a kernel is a span of its own."""
+    rows: list[int] = []
+
+    def in_turns(ours: Any, rival: Any, inputs: Any) -> judging.Times:
+        size = next(each.shape[0] for each in inputs[0] if getattr(each, "shape", ())[1:] == (24,))
+        rows.append(size)
+        return judging.Times(1.0, 2.0 if size in (7, 8, 32) else 0.5)
+
+    weight = torch.randn(24, 40)
+    fast = compiled(lambda x: x @ weight, known)
+    with torch.no_grad():
+        monkeypatch.setattr(judging, "in_turns", in_turns)
+        fast(rows_of(7, 24))
+        (graph,) = explain(fast).graphs
+        assert graph.gain == 2.0
+        assert graph.sizes == "8, 32"
+        assert "with kernels at the sizes 8, 32" in str(explain(fast))
+        seen = called(monkeypatch, fast)
+        for size in range(1, 40):
+            x = rows_of(size, 24)
+            torch.testing.assert_close(fast(x), x @ weight, rtol=1e-4, atol=1e-5)
+            assert bool(seen) == (size in (8, 32)), size
+            seen.clear()
+    assert {1, 8, 32} < set(rows)
+
+
+def test_a_graph_that_is_slower_at_every_size_is_torchs(known, monkeypatch) -> None:
+    weight = torch.randn(24, 40)
+    fast = compiled(lambda x: x @ weight, known)
+    times = iter([judging.Times(1.0, 2.0)])  # the region's own
+    monkeypatch.setattr(judging, "in_turns", lambda *_: next(times, judging.Times(1.0, 0.5)))
+    with torch.no_grad():
+        x = rows_of(7, 24)
+        torch.testing.assert_close(fast(x), x @ weight, rtol=1e-4, atol=1e-5)
+    (graph,) = explain(fast).graphs
+    assert (graph.by, graph.why) == ("torch", "the whole graph is slower with kernels")
+    assert not graph.sizes
