@@ -1,10 +1,10 @@
-"""Blocks leave their parts in the workspace; the last one to come goes on with all of them.
+"""A protocol of blocks that share work: the last one to come goes on with the parts of all.
 
     each block:   part -> workspace, fence, ticket += 1 -> was it the last?
     the last:     fence, parts <- workspace, ticket = 0 for the next call
 
-The fence before the ticket makes a block's part visible before its ticket is; that after it keeps
-the last block from reading parts before it knows that it is the last.
+The fence before the ticket makes a block's part visible before its ticket is; the one after it
+keeps the last block from reading parts before it knows that it is the last.
 """
 
 from __future__ import annotations

@@ -85,7 +85,8 @@ def reuse_rule(product: Tiled, target: CudaTarget, reads: tuple[str, str], worke
     workers = target.multiprocessors * LEAST_THREADS // worker.threads
     share = max(product.rows * product.columns * product.batches // workers, 1)
     whole = 2 ** ((most_rows(product) - 1).bit_length() + (product.columns - 1).bit_length())
-    own = max(whole * worker.threads // WARP, 1)  # where one warp has all of a product
+    # a worker's share if one warp has a whole product
+    own = max(whole * worker.threads // WARP, 1)
     least = min(worker.sums, own, 2 ** (share.bit_length() - 1))
     return Rule(
         "reuse",

@@ -1,13 +1,13 @@
-"""Rows in segments on a GPU: which block computes which rows, of which product.
+"""Rows in segments (grouped products): the rows that a block computes, and of which product.
 
-Tiles of ``H`` rows are cut from each segment by itself, the first one at its first row. With
-``start[e]`` the first row of segment ``e``, its tiles have the numbers from ``start[e] / H + e``
-on, rounded down: no two segments share a number, none is above ``rows / H + segments``, and some
-have no tile. So a block finds its segment by its number alone: it is the last ``e`` whose first
-number is not above, which is so where row ``(number - e + 1) * H - 1`` is of segment ``e`` or a
-later one. Two more searches give the segment's first row and the end of the tile; each is done by
-every warp for itself, 32 rows at a time, and reads nothing outside of the table whatever that
-holds. Blocks without rows leave at once.
+A sorted table, known only at run time, gives the segment of each row. Each segment is cut into
+tiles of ``H`` rows from its first row on. With ``start[e]`` the first row of segment ``e``, its
+tiles have the numbers from ``start[e] / H + e`` on, rounded down: no two segments share a number,
+none is above ``rows / H + segments``, and some numbers have no tile. So a block finds its segment
+by its number alone: it is the last ``e`` whose first number is not above the block's, which holds
+if row ``(number - e + 1) * H - 1`` is of segment ``e`` or a later one. Two more searches give the
+segment's first row and the end of the tile; every warp does each for itself, 32 rows at a time, and
+reads nothing outside of the table whatever that holds. Blocks without rows leave at once.
 """
 
 from __future__ import annotations

@@ -273,7 +273,7 @@ def launch_rules(
     """
     if not x_numbers(product.batches):
         return ()
-    most = MOST_BLOCKS // 2  # bands of tiles stick out by less than as many again
+    most = MOST_BLOCKS // 2  # bands less than double the number of tiles
     return (
         Rule(
             "launchable",

@@ -82,8 +82,8 @@ class ChainedCode:
         bounds = f"{self.block.threads}, {self.block.number('blocks_per_sm')}"
         functions = self._function(self.entry, bounds, [*self._threads(), *self._body()])
         if self.block.merges_later:
-            ending = Ending(replace(self.block))  # one that knows of no tiles
-            # where no number of blocks is given, the compiler may keep to few registers and spill
+            ending = Ending(replace(self.block))  # a fresh chain, which has written no tiles
+            # without a number of blocks, the compiler may limit registers and spill
             bounds = f"{self.block.team_threads}, 1"
             body = ["const int warp = threadIdx.x / 32;", *ending.merging_lines()]
             if self.block.begins_early:
@@ -118,7 +118,8 @@ class ChainedCode:
 
     def _body(self) -> list[str]:
         block, rows = self.block, BlockRows(self.block)
-        loop, ending = self.loop(), Ending(block).lines()  # these say what is known of rows before
+        # written first: they declare what rows need
+        loop, ending = self.loop(), Ending(block).lines()
         return [
             f"constexpr int TW_KEYS = {block.keys};",
             "const u32 shared = tw::shared_base();",

@@ -1,12 +1,14 @@
-"""The CUDA template for chains over the columns of a product, by ``mma.sync``: attention, and what
-is like it.
+"""The template of chains over the columns of a product, such as attention, by ``mma.sync``.
+
+For each row (query) a product gives scores, one for each column (key); a chain of reductions over
+the keys makes weights of them, and may add up weighed rows of a matrix (values).
 
 Decisions:
 
 - ``warps`` that share a block's rows, and ``row_fragments`` of sixteen rows that each of them has.
-- ``warp_splits``: groups of so many warps, each with a part of the keys; they meet in no barrier
-  until they merge what they have.
-- ``keys`` of a tile, and ``stages`` of tiles on their way to a group of warps.
+- ``warp_splits``: groups of as many warps (teams), each with a part of the keys; they share no
+  barrier until they merge their results.
+- ``keys`` of a tile, and ``stages`` of the ring of tiles of a team.
 - ``columns`` of sums that a block has, of all columns or a part.
 - ``weight_dtype``: the dtype in which weights are multiplied, where they may be float8.
 - ``query_storage``: rows of the left operand stay in ``registers``, or are read again from
@@ -16,7 +18,8 @@ Decisions:
 - ``splits``: blocks that share the keys of a tile of rows; ``merge``: who merges their partial
   results, a second ``kernel``, one that begins ``early`` and waits for them, the ``last`` block, or
   all of them as a ``cluster``.
-- ``order`` of the blocks; ``blocks_per_sm``: blocks of a multiprocessor that registers suffice for.
+- ``order`` of the blocks; ``blocks_per_sm``: blocks on a multiprocessor at a time, which limits
+  registers.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CALL = 6
 """Issue slots of a special function, roughly."""
-_PRODUCT = 16 * 8 * 32  # multiply-adds of one instruction, times the bytes of an element
+_PRODUCT = 16 * 8 * 32  # rows, columns and bytes of depth of one mma.sync
 
 
 def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.ndarray]:

@@ -1,9 +1,9 @@
 """The CUDA C++ of a deep chained kernel by ``mma.sync``: scores grow step by step of their depth.
 
-A block has rows as any chained one has. What comes to its ring is a step of the depth of a tile of
-keys at a time, with the same step of the rows if there is no room for them to stay: scores stay in
-registers until all steps have passed, then chain and sums follow. The ring runs on from tile to
-tile, so that the next one's steps are on their way while the chain is computed. As task mappings:
+A block has rows as any chained one has. Its ring gets one step of the depth of a tile of keys at a
+time, with the same step of the rows if there is no room for them to stay: scores stay in registers
+until all steps have passed, then chain and sums follow. The ring runs on from tile to tile, so that
+the next tile's steps are being copied while the chain is computed. As task mappings:
 
     spatial(products, row tiles, slices of the width) * repeat(tiles of keys, steps of the depth)
         * spatial(warps) * repeat(slices) * (the fragments of a warp)

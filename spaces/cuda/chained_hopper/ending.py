@@ -42,7 +42,7 @@ class Ending:
         """Print what a consumer thread does after its last tile of keys."""
         plan, merging = self.plan, self.plan.merging(self.rows.chain)
         outputs = merging.put(self._inside) if plan.merges_later else self._outputs()
-        if plan.begins_early:  # sooner, its blocks would crowd on the few multiprocessors left
+        if plan.begins_early:  # not sooner: its blocks would crowd on the few multiprocessors left
             outputs = ["tw::allow_launch();", *outputs]
         if plan.is_cluster:
             outputs = self._shared_outputs()
@@ -131,7 +131,7 @@ class Ending:
         plan, walk = self.plan, Walk(self.plan)
         merging = plan.later_merging(self.rows.chain)
         stored = self._stored(Finish, "sums", 1, "eight == 0", self._inside)
-        merged = merging.merge(self._inside)  # both say what is to be known of rows
+        merged = merging.merge(self._inside)  # written first: both declare what rows need
         return [
             "const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;",
             f"const i32 eight = (i32)blockIdx.x % {plan.pairs};",

@@ -71,7 +71,7 @@ class Multiplying:
         overlap = bool(plan.values["overlap"])
         first = self._first_scores()
         loop = self._overlapped() if overlap else self._in_turn()
-        finish = self._ending.lines()  # all say what is known of rows before
+        finish = self._ending.lines()  # written first: all declare what rows need
         return [
             *plan.key_tiles(),
             *self.rows.lines(),

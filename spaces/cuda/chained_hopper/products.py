@@ -64,7 +64,7 @@ class Products:
         plan = self.plan
         values = f"shared + {plan.values_at} + stage * {plan.value_bytes}"
         steps, leading = f"i * {plan.sizes.terms * PANEL_BYTES}", plan.keys * PANEL_BYTES
-        if plan.sizes.has_bytes:  # a tile has keys for one panel at most
+        if plan.sizes.has_bytes:  # the keys of a tile are one panel at most
             steps, leading = f"i * {TERM_BYTES}", 16
         right = _step("values", steps)
         into, more = ("added", "i > 0") if plan.sizes.has_bytes else ("sums", "i > 0 ? 1 : more")

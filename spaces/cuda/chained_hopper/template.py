@@ -1,16 +1,18 @@
-"""Chains over the columns of a product, such as attention, by TMA and wgmma.
+"""The template of chains over the columns of a product, such as attention, by TMA and wgmma.
+
+:mod:`spaces.cuda.chained.template` says what such a chain is.
 
 Decisions:
 
-- ``warpgroups`` of 64 rows each that multiply; ``blocks_per_sm``, blocks of a multiprocessor.
+- ``warpgroups`` that multiply, 64 rows each; ``blocks_per_sm``: blocks on a multiprocessor.
 - ``splits``: parts of the keys of a tile of rows, each with a block; ``merge``: who merges their
   partial results, a second ``kernel``, one that begins ``early`` and waits, the ``last`` block to
   come, or all of them as a ``cluster``.
 - ``keys`` of a tile; ``stages`` of keys and of the matrix; ``query_buffers``: tiles of rows that
   are loaded ahead; ``query_storage``: rows are multiplied from ``shared`` memory or ``registers``.
-- ``overlap``: scores of the next tile are multiplied beside the sums of this one, and
-  ``chain_overlap``: what of its chain runs before the sums have ended, by the compiler's choice
-  (0), all (1), or the first loop (2), which finds maxima.
+- ``overlap``: scores of the next tile are multiplied beside the sums of this one;
+  ``chain_overlap``: how much of its chain runs before the sums have ended: what the compiler
+  chooses (0), all (1), or the first loop (2), which finds maxima.
 - ``ping_pong``: warpgroups take turns to multiply.
 - ``rescale``: sums are corrected ``always``, where a maximum ``moved``, or ``late``, where it rose
   by more than eight powers of two.
@@ -18,8 +20,8 @@ Decisions:
   order of tiles.
 - ``skip_per_warpgroup``: each warpgroup passes over tiles of keys that only others' rows see.
 
-Of 8 bits, wgmma takes operands alone that lie along what is summed over: a first kernel turns the
-matrix, and weights are rounded to its dtype.
+wgmma takes operands of 8 bits only if terms of a sum are neighbours in memory: a first kernel
+transposes the matrix, and weights are rounded to its dtype.
 """
 
 from __future__ import annotations

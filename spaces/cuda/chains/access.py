@@ -123,7 +123,7 @@ def leaves(row: Access) -> tuple[Leaf, Leaf]:
 
     def key_leaf(node: Expression) -> str | None:
         if node == key_number(chained):
-            return "(float)first + (float)at"  # a conversion for the tile, not for each key
+            return "(float)first + (float)at"  # one conversion a tile, none for each key
         return known.leaf(node) if chained.key.name in chained.indexing.reads(node) else None
 
     return row_leaf, key_leaf

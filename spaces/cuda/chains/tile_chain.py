@@ -63,7 +63,7 @@ class TileChain:
 
             return RowScope(prefix, leaf, self.waiting, chain.row, index="h")
 
-        # where totals may stay behind, any result is far from that of nothing
+        # infinities stay if totals may lag: so any first result is far from that of no keys
         forms = {} if chain.lagging else FINITE
         self.old = scope("o", chain.state_leaf("state{}[r]", "base{}[r]", forms))
         self.found = scope("c", chain.state_leaf("next{}[h]"))

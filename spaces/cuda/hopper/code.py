@@ -55,7 +55,7 @@ class HopperCode:
     def source(self) -> str:
         """The CUDA C++ of the entry, after the table of tiles where the order needs one."""
         plan = self.plan
-        # as if for whole warpgroups: registers are given out like that, which ptxas does not heed
+        # for whole warpgroups: registers are allocated like that, which ptxas does not know
         threads = round_up(plan.threads, GROUP)
         bounds = f"{threads}, {plan.number('blocks_per_sm')}"
         body = [
@@ -176,7 +176,7 @@ class HopperCode:
                 *(plan.trimmed.count() if plan.trimmed else []),
                 f"const int m0 = {corner(plan, 0)};",
                 f"const int n0 = {corner(plan, 1)};",
-                # unrolled, addresses would not fit the few registers of a loading thread
+                # not unrolled: addresses would not fit the few registers of a producer thread
                 "#pragma unroll 1",
                 "for (int step = 0; step < steps; step++) {",
                 *indented(load),

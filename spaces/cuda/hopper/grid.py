@@ -123,7 +123,7 @@ class PersistentGrid:
         first = "(int)blockIdx.x" + ("" if self.cluster_size == 1 else f" / {self.cluster_size}")
         turns = f"for (int work = {first}; work < {self.work}; work += {self.clusters}) {{"
         return [
-            # a loop of one turn, which only its author knows of, costs registers
+            # no loop: the compiler does not see that it has one turn, and it would cost registers
             *(["{", f"  const int work = {first};"] if self.together else [turns]),
             *(f"  {line}" for line in [*head, *self._at(place, table, lines)]),
             "}",

@@ -64,7 +64,8 @@ class MainLoop:
         """Print the loop of a warpgroup without rows: it only releases the stages as they fill."""
         step = [
             "tw::mbarrier_wait(full + 8 * stage, phase);",
-            "tw::sync_warp();",  # or a lane could miss the phase that its warp has reported
+            # else a lane could miss a phase, its warp having released the stage already
+            "tw::sync_warp();",
             *self._release("stage"),
             self.plan.next_stage,
         ]

@@ -41,7 +41,7 @@ class RowMerging(StateMerging):
         Threads that left them had two rows each, eight apart.
         """
         size, words = self.own_bytes // 4, self.row_words
-        half = BLOCK // 8 // ROWS  # warps of a slice
+        half = BLOCK // 8 // ROWS  # warps of a slice of rows
         row = f"(own / 8 % {ROWS} * {GROUP // SHARERS} + own / 16 % {half} * 8 + own % 8) * {words}"
         return [
             f"float *const parts = (float *)({self.crew.workspace} + {self.zeroed_bytes})",

@@ -167,7 +167,7 @@ class ReducedStore(TileStore):
         left = rows.outputs() if rows.parts == 1 else merging.put(rows.inside)
         body = [
             f"constexpr int TW_KEYS = {rows.chunk};",
-            # what is known of rows is not worth registers before its turn
+            # opaque: rows are not worth registers before their turn
             f"const int thread = tw::opaque((int)threadIdx.x % {GROUP}), lane = thread % 32;",
             f"const int part = (int)column0 / {rows.keys};",
             f"const int own = (int)row0 + b * {BLOCK} + thread / 32 * 16 + lane / 4;",

@@ -1,14 +1,14 @@
 """The CUDA C++ of a reduction along kept axes: outputs of a task in the registers of a thread.
 
-A task is a vector along the fastest kept axis, and some turns of another kept loop, whose windows
+A task is a vector along the fastest kept axis, for some turns of another kept loop, whose windows
 overlap and are read once. Threads of a block have neighbouring tasks, or share one: each then
-reduces a part of the outermost loop, and parts meet in shared memory, those of several blocks in
-the workspace, where the last of these blocks to come finds them. As task mappings:
+reduces a part of the outermost loop. Parts are merged in shared memory, those of several blocks in
+the workspace by the last of these blocks to come. As task mappings:
 
     blocks (parts, tasks) * threads (parts, tasks);    tasks (kept loops, the last the fastest)
 
-The last task of a loop begins sooner rather than to have fewer turns: outputs that two tasks
-compute have the same values.
+The last task of a loop begins sooner, so that it has no fewer turns than others: outputs that two
+tasks compute have the same values.
 """
 
 from __future__ import annotations

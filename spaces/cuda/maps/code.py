@@ -1,8 +1,8 @@
 """The CUDA C++ of a map: a tile of a plane for each block.
 
-What turns is read along rows, as it lies in memory, and passes through shared memory, swizzled so
-that lanes which read it along columns meet different banks. Everything else goes straight through
-registers. As task mappings:
+Arrays to transpose are read along rows, as they lie in memory, and pass through shared memory,
+swizzled so that lanes which read along columns have no bank conflicts. All other arrays go straight
+through registers. As task mappings:
 
     blocks (outer loops, row tiles, column tiles)
         * repeat(rows, columns) * spatial(warps) * spatial(lanes along rows, lanes along columns)

@@ -51,7 +51,7 @@ def map_quantities(
         "near_bytes": main + _split_bytes(sizes),
         "middle_bytes": main,
         "main_bytes": main,
-        "packing_bytes": 0.0,  # what is turned stays in shared memory, while other blocks load
+        "packing_bytes": 0.0,  # a transpose stays in shared memory, while other blocks load
         "epilogue_elements": padded,
         "far_fraction": main / target.l2_bytes,
         "vector_fraction": elements / padded,

@@ -28,7 +28,7 @@ VECTOR = 8
 
 _WIDTH = 8
 _BYTES = 4
-_PADDING = 8  # floats: rows that are written at once fall into different banks
+_PADDING = 8  # floats between rows, so that rows written at once have no bank conflicts
 
 
 @dataclass(frozen=True)

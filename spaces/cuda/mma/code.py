@@ -1,4 +1,4 @@
-"""The CUDA C++ of a contraction by ``mma.sync``: tensor cores since sm_80.
+"""The CUDA C++ of a matrix product by ``mma.sync``, on tensor cores since sm_80.
 
 A ring of stages in shared memory is filled by ``cp.async`` several steps ahead. Warps share the
 block's tile as one task mapping says, outermost first:

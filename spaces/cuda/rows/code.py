@@ -174,7 +174,7 @@ class RowsCode:
         beside = self._beside.come(stride, self.tiles)
         if (
             self.context.values["row_storage"] == "registers"
-        ):  # which free the buffer for the next one
+        ):  # which free the buffer for the next tile
             body = self._work([f"tw::cp_async_wait<{ahead - 1}>();"], further)
         else:
             body = self._work([*further, f"tw::cp_async_wait<{ahead}>();"])

@@ -133,7 +133,8 @@ class Sweep:
             words = words_of(context, read, self._vector(read))
             lines.append(f"{kind} v{n}[{access.vector}];")
             again = read in context.held and context.values["convert"] == "again"
-            again |= read in context.common  # whose numbers would stay for all tiles
+            # numbers of common reads would stay in registers for all tiles
+            again |= read in context.common
             lines += access.unpack(f"v{n}", words, context.real, again)
         return lines
 

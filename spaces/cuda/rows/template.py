@@ -81,7 +81,7 @@ def _why_product(workload: Computation, target: CudaTarget) -> str | None:
     Rows would read the factors again for each element of the product. That also goes for programs
     of which tiles compute the product and this template the rest.
     """
-    from tilewright.spaces.cuda.staged.template import CudaStaged  # whose kernels may be rows
+    from tilewright.spaces.cuda.staged.template import CudaStaged  # late: it imports this one
 
     reason = why_product(workload.program)
     if reason and CudaStaged.refuses(workload, target) is None:

@@ -1,6 +1,6 @@
-"""The CUDA C++ of a contraction by ordinary multiply-adds.
+"""The CUDA C++ of a matrix product by ordinary multiply-adds.
 
-Who does what is one task mapping over the block's tile, outermost first:
+One task mapping divides the block's tile among warps and lanes, outermost first:
 
     spatial(warps) * repeat(vectors) * spatial(lanes) * repeat(rows, columns of a vector)
 
@@ -11,7 +11,7 @@ that is loaded in its place. So loads have a whole step to arrive, and their ins
 between products. Of two sets of fragments one is read while the other is multiplied.
 
 A multiply-add of three registers takes the register file more than a cycle, unless one of them is
-also that of the multiply-add before: rows of sums are walked to and fro.
+also one of the multiply-add before: so rows of sums are walked to and fro.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _serving(target: CudaTarget) -> Serving:
     pairs of products are in one kernel anyway. So are chains of deep products, but several kernels
     may be faster: they multiply as products alone do.
     """
-    from tilewright.spaces.cuda.templates import TEMPLATES  # of which one asks
+    from tilewright.spaces.cuda.templates import TEMPLATES  # late: one of them imports this
 
     alone = (HopperPairs, HopperReduced, ChainedDeep, Staged)
     kernels = [t for t in TEMPLATES.values() if not issubclass(t, alone) and not t.last_resort]

@@ -20,7 +20,7 @@ from tilewright.spaces.cuda.thin.multiply import ThinMultiply
 
 SOURCES = ("shared", "memory", "cache")
 """Places from which threads read the small operand."""
-_UNROLLED = 4  # copies in a loop, which comes late to its multiplications if it is long
+_UNROLLED = 4  # copies in the body of a loop: more would delay the multiplications behind it
 
 
 @dataclass(frozen=True)

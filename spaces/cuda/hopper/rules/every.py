@@ -51,8 +51,10 @@ def hopper_rules(
 
 
 def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -> list[Rule]:
-    """Early checks: after each prefix of the decisions, some completion must satisfy the register,
-    shared-memory, raster and cluster rules."""
+    """Return early checks: after each prefix of the decisions, some completion must be allowed.
+
+    They are those of the rules on registers, shared memory, exchanges, orders and clusters.
+    """
     roles = ["block_m", "block_n", "schedule", "consumers", "producer_registers", "blocks_per_sm"]
     memory = [*TILE, "consumers", "blocks_per_sm", "depth", "store_buffers", "stages"]
     ring = [

@@ -82,7 +82,7 @@ class BufferFill:
             ]
 
         parts = spatial(4, 1) * repeat(1, self.buffer.columns // MATRIX)
-        # a loop of one turn would leave the declarations without a scope
+        # braces: a loop of one turn prints no scope for its declarations
         return ["{", *unrolled(parts, "thread / 32", body, "p"), "}"]
 
     def _fetched_matrices(self, first: tuple[Index, Index]) -> list[str]:

@@ -111,7 +111,7 @@ class TileStore:
             write = self._staged_chunk if self.is_staged else self._direct_chunk
             return [
                 "{",
-                # addresses and loads of a chunk are not worth registers before its turn
+                # opaque: addresses and loads of a chunk are not worth registers before its turn
                 f"  const int thread = tw::opaque((int)threadIdx.x % {2 * BLOCK});",
                 *(f"  {line}" for line in write(m, n)),
                 "}",
@@ -146,7 +146,7 @@ class TileStore:
     def _staged_chunk(self, m: Index, n: Index) -> list[str]:
         step = f"turn = turn == {self.buffers - 1} ? 0 : turn + 1;"
         sync = f"tw::sync_named(1 + group, {2 * BLOCK});"
-        # the buffer is free once all later stores but those of the others have read it
+        # the buffer is free once at most the stores of the other buffers are pending
         free = [f"if (thread == 0) tw::tma_wait_read<{self.buffers - 1}>();", sync]
         in_segments = segments_of(self.finish.product) is not None
         return [
@@ -154,7 +154,7 @@ class TileStore:
             f"const u32 buffer = staging + turn * {self._buffer.bytes};",
             *([] if self.fetched else free),
             *BufferFill(self._sums, self._buffer).lines(m, n),
-            # what threads wrote, TMA reads by the asynchronous proxy
+            # TMA reads by the asynchronous proxy what threads wrote
             "tw::fence_async();",
             sync,
             *(self._leave(m, n) if in_segments else self._commit(self._buffer.send(m, n))),
