@@ -14,7 +14,8 @@ from tilewright.spaces.language.tree import Expression, Read
 def outputs_of_row(chained: Chained, access: Access[Chained], lanes: int) -> list[str]:
     """Return the lines that compute and store all outputs of row ``r``.
 
-    A reduction over no key gives its reducer's identity, without the map to its result.
+    A reduction over no key gives its reducer's identity: the expression of its result is not
+    applied.
     """
     lines: list[str] = []
     known = magnitudes(chained.program)

@@ -58,8 +58,8 @@ class Values:
         return [*lines, "}"]
 
     def careful_sums(self) -> list[str]:
-        """Return the same lines for hidden rows that may be infinite or NaN: keys whose weight is
-        :data:`HIDDEN` are skipped, and the others are added one by one."""
+        """Return the same lines for rows of hidden keys that may be infinite or NaN: keys whose
+        weight is :data:`HIDDEN` are skipped, and the others are added one by one."""
         width, lanes = self.access.chained.width.extent, self.blocks.lanes
         weights = weight_tiles(self.access.chained)[self.weighing.weight]
         value = f"tw_load_most_{self._dtype}({self._rows} + k * {self._step}L + e, {width} - e)"

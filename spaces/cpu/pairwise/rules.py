@@ -54,7 +54,7 @@ def _size_rules(template: PairwiseTemplate) -> list[Rule]:
         Rule(
             "block_size",
             ("rows", "keys"),
-            lambda c: (size(c) <= room) | (_least(template, c)),
+            lambda c: (size(c) <= room) | (_are_smallest(template, c)),
             lambda c: (
                 f"{c['rows']} rows and {c['keys']} keys take {int(size(c))} bytes; allowed: "
                 f"{int(room)}, so that they stay in L2"
@@ -63,7 +63,7 @@ def _size_rules(template: PairwiseTemplate) -> list[Rule]:
     ]
 
 
-def _least(template: PairwiseTemplate, c: Any) -> Any:
+def _are_smallest(template: PairwiseTemplate, c: Any) -> Any:
     """Tell whether a block and a tile are the smallest ones, which are always allowed."""
     first = {decision.name: decision.values[0] for decision in template.decisions}
     return np.equal(c["rows"], first["rows"]) & np.equal(c["keys"], first["keys"])

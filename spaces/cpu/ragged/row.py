@@ -93,7 +93,7 @@ class RowCode:
             lines += ["{", *indented(self._step(step)), "}"]
             for output in self._after(step):
                 if not self.view.is_direct(output) and not step.finds_places:
-                    lines += ["{", *indented(self._apart(output)), "}"]
+                    lines += ["{", *indented(self._output_from_memory(output)), "}"]
         return lines
 
     def finish(self, state: str) -> list[str]:
@@ -170,7 +170,7 @@ class RowCode:
         if step.counts is not None:
             number = f"({ARRAY_TYPES[self.tuning.element]})(end - begin)"
             value = f"TW_NUMBER({step.counts!r}) * tw_set({number})"
-            return self._left(step, value, 1) if step.name in self.view.kept_steps else []
+            return self._leave(step, value, 1) if step.name in self.view.kept_steps else []
         if step.finds_places:
             return self._best(step)
         if step.lane == self.view.range.entry:
@@ -180,7 +180,7 @@ class RowCode:
             return self._in_loops(step.kept, self._within_entries(step))
         return self._in_loops(step.outer, self._blocks(step.lane, self._lane_block(step)))
 
-    def _left(
+    def _leave(
         self, step: Step, value: str, used: int | str | None = None, vector: int = 0
     ) -> list[str]:
         """Return the line that stores a vector of a step's values at the variables of axes; only
@@ -342,7 +342,7 @@ class RowCode:
             used = most if number == vectors - 1 and most < self.tuning.lanes else None
             state = f"s0_{number}"
             if step.name in self.view.kept_steps:
-                lines += self._left(step, state, used or self.tuning.lanes, number)
+                lines += self._leave(step, state, used or self.tuning.lanes, number)
             for output in self._after(step):
                 if self.view.is_direct(output):
                     own = {step.name: state}
@@ -361,7 +361,7 @@ class RowCode:
             return f"tw_store_{kind}({where}, {value});"
         return f"tw_store_most_{kind}({where}, {value}, {used});"
 
-    def _apart(self, output: RowOutput) -> list[str]:
+    def _output_from_memory(self, output: RowOutput) -> list[str]:
         """Return the lines of an output of results that are in memory."""
         if output.along:
             return self._in_loops(output.axes, self._of_entries(output))
@@ -411,7 +411,7 @@ class RowCode:
             scope = self._scope(self.view.range.entry, 0, used, places, terms, {})
             if step.reducer is None:
                 value = scope.text(step.body)
-                return [*places.lines, *terms, *self._left(step, value, used)]
+                return [*places.lines, *terms, *self._leave(step, value, used)]
             value = self._joined(step, "s", scope, used)
             return [*places.lines, *terms, f"s = {value};"]
 
@@ -434,7 +434,7 @@ class RowCode:
             scope = self._scope(self.view.range.entry, 0, 1, places, ends, {}, known, alone=True)
             ends.append(self._stored(output, scope.text(output.value), 0, 1))
         if step.name in self.view.kept_steps:
-            ends += self._left(step, "whole", 1)
+            ends += self._leave(step, "whole", 1)
         return [
             f"vf s = {identity(step.reducer)};",
             *self._in_parts(step, ["s"], loops, IN_ONE * lanes),
@@ -547,7 +547,7 @@ class RowCode:
         return [
             f"for (long {entry} = begin; {entry} < end; {entry}++) {{",
             *indented(
-                [*self._prefetched(step, step.lane, extent), *lines, *self._left(step, value, 1)]
+                [*self._prefetched(step, step.lane, extent), *lines, *self._leave(step, value, 1)]
             ),
             "}",
         ]

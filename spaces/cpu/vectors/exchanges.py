@@ -45,8 +45,8 @@ class Exchanges:
     def turned_within(self, rows: Sequence[str]) -> list[str]:
         """Add the steps that transpose, within each part, as many vectors as a part has elements.
 
-        Each stage interleaves halves of vector ``i`` with those of the vector half of them further
-        on. Return the C variables of the results.
+        Each stage interleaves halves of each vector in the first half of them with those of its
+        counterpart in the second half. Return the C variables of the results.
         """
         half, parts = self.part // 2, range(0, self.lanes, self.part)
         low = [x for s in parts for k in range(half) for x in (s + k, self.lanes + s + k)]
