@@ -41,10 +41,10 @@ class Shift:
         return self.parts.multiples[self.k][0]
 
     def lines(self, exact: ExactScope) -> tuple[list[str], list[str]] | None:
-        """Return lines that replace an element by its difference, and lines that zero references.
+        """Return lines that replace an element by its difference, and lines that set references.
 
-        The former are written in ``exact``; after the latter, all exponents are measured from zero.
-        None if some exponents are not of that kind.
+        The former are written in ``exact``; the latter set references to constants, so that all
+        exponents are then measured from zero. None if some exponents are not of that kind.
         """
         rest = {text: self._remaining(*terms) for text, terms in self.scope.references.items()}
         known = all(value is not None and _VARIABLE.fullmatch(t) for t, value in rest.items())

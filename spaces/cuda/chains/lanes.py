@@ -17,7 +17,7 @@ IDENTITIES = {
     "argmax": "-TW_INFINITY", "argmin": "TW_INFINITY",
 }  # fmt: skip
 FINITE = {"max": "tw::max_nan({}, -TW_LARGEST)", "min": "tw::min_nan({}, TW_LARGEST)"}
-"""Extremes as corrections read them: an infinity of no elements becomes the largest number."""
+"""Extremes as corrections read them: an infinity of no elements becomes a finite number."""
 REFERENCES = {"max": "tw_reference({}, -TW_INFINITY)", "min": "tw_reference({}, TW_INFINITY)"}
 """Extremes as elements are measured from them."""
 EXTREMES = tuple(FINITE)

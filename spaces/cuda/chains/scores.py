@@ -121,11 +121,10 @@ class ScoreScope(ThreadScope):
         return _coefficient(node, self.key) if self.key and self.is_distance(node) else None
 
     def _distance(self, node: Expression, step: int) -> str:
-        """Return C text of whole numbers that grow by ``step``: that of a tile's first key, and a
-        constant.
+        """Return C text of whole numbers that grow by ``step`` from key to key.
 
-        Rows whose numbers are a known distance apart are measured from the first, so that they
-        share most sums.
+        They are that of a tile's first key plus a constant. Rows whose numbers are a known distance
+        apart are measured from the first, so that they share most sums.
         """
         assert self.tile
         along = _coefficient(node, self.row) if self.row else None
@@ -144,11 +143,10 @@ class ScoreScope(ThreadScope):
 
 
 def near_scores(scope: ThreadScope, node: Expression, score: Expression) -> list[float]:
-    """Return up to which magnitudes of the score all tanh in ``node`` are polynomials of
-    :data:`ODD`.
+    """Return up to which magnitudes of the score each polynomial of :data:`ODD` serves as tanh.
 
-    Empty if there is no tanh, or not all are of multiples of the score that powers may be computed
-    of.
+    They hold for all tanh in ``node``. Empty if there is no tanh, or not all are of multiples of
+    the score that powers may be computed of.
     """
     calls = [n for n in node.walk() if isinstance(n, Call) and n.function == "tanh"]
     found = [_multiple(scope, call.arguments[0]) for call in calls]

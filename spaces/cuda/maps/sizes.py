@@ -136,9 +136,9 @@ def _steps(plane: Plane, access: Access) -> tuple[int, ...]:
 
 
 def splits_sectors(plane: Plane, access: Access) -> bool:
-    """Return true if elements side by side may begin within a sector of memory.
+    """Return true if elements side by side of ``access`` may begin within a sector of memory.
 
-    This concerns arrays that are transposed or written of such, at places that loops alone
+    That matters only in planes with a transpose, and is known only for places that loops alone
     determine.
     """
     whole = SECTOR // access.array.element.bytes

@@ -20,7 +20,7 @@ from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.workload import Workload
 
 SPILLED = 16
-"""Factor by which work grows for each further register file that a thread's numbers would fill.
+"""Multiples of the work that are added for each register file that numbers overflow.
 
 Compilers spill then, and such kernels are not run.
 """

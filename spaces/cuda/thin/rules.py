@@ -24,7 +24,7 @@ MOST_PRODUCTS = 1024
 LEAST_FLIGHT = 16 * 1024
 """Bytes in flight to a multiprocessor that keep its share of memory busy, or nearly so."""
 MOST_WAVES = 8
-"""The most blocks for each place, where larger tiles or less splitting would make fewer."""
+"""The most blocks for each multiprocessor if the depth is split."""
 
 
 WARPS = ("warp_columns", "warp_depth")

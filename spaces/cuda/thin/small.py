@@ -71,7 +71,9 @@ class SmallOperand:
             integer=self.integer,
             language="cuda",
         )
-        wait = ["tw::cp_async_commit();", "tw::cp_async_wait<0>();"] if self._flies else []
+        wait = (
+            ["tw::cp_async_commit();", "tw::cp_async_wait<0>();"] if self._is_asynchronous else []
+        )
         return [*copies, *wait, "tw::sync_block();"]
 
     def load(self, to: str) -> list[str]:
@@ -154,7 +156,7 @@ class SmallOperand:
         return min(self._thin.small_vector, self.multiply.tile.depth)
 
     @property
-    def _flies(self) -> bool:
+    def _is_asynchronous(self) -> bool:
         """True if copies can be asynchronous."""
         return self._vector * self._thin.small.element.bytes in (4, 8, 16)
 
@@ -178,7 +180,7 @@ class SmallOperand:
         source = f"{thin.small_name} + {place}"
         to = f"shared + {row * self._pitch + term * bytes}"
         inside = f"depth0 + {term} < {thin.terms}"
-        if self._flies:
+        if self._is_asynchronous:
             size = vector * bytes
             return [f"tw::cp_async<{size}>({to}, {source}, {inside} ? {size} : 0);"]
         kind = C_TYPES[thin.small.dtype]
