@@ -20,8 +20,8 @@ class Plan:
 class Size:
     """A descriptor that reads an integer of a plan from its ``sizes`` of populations of schedules.
 
-    The integer is what the method of the attribute's name, or another ``method``, returns for the
-    plan's decisions. ``of`` is the name of the plan's attribute that has the sizes.
+    The integer is the result, for the plan's decisions, of the method of the attribute's name, or
+    of another ``method``. ``of`` is the name of the plan's attribute that has the sizes.
     """
 
     def __init__(self, method: str = "", of: str = "sizes") -> None:

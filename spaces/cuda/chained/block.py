@@ -184,7 +184,7 @@ class Block(SplitKeys):
 
     @property
     def sent_bytes(self) -> int:
-        """Bytes of shared memory for what the teams of a cluster send those of a block.
+        """Bytes of shared memory for the parts that teams of a cluster send to those of a block.
 
         Their barriers lie behind it.
         """

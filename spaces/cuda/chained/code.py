@@ -1,7 +1,7 @@
 """The CUDA C++ of a chained kernel by ``mma.sync``: scores, chain and sums of a block of rows.
 
 A block has rows of one product (queries of one head) that its warps share, slices of sixteen for
-each warp. Tiles of keys come to a ring in shared memory, some steps ahead. For each one, a warp
+each warp. Tiles of keys are copied to a ring in shared memory, steps ahead. For each one, a warp
 multiplies scores into registers, turns them to weights there, corrects its sums, and multiplies the
 weights into them: the accumulators of the first product are the operand of the second one, lane by
 lane. Tiles outside of all rows' keys are not visited; those within test nothing. As task mappings:

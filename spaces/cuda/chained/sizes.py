@@ -125,7 +125,7 @@ class ChainedSizes(BlockResources):
         return self.depth + 0 * c["keys"]
 
     def tile_bytes(self, c: Any) -> Any:
-        """Return the bytes that come to shared memory for a tile of keys."""
+        """Return the bytes that are copied to shared memory for a tile of keys."""
         return self.stage_bytes(c)
 
     def shared_bytes(self, c: Any) -> Any:

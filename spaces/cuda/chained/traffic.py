@@ -80,7 +80,7 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
 def _merging(c: Any) -> Any:
     """Return how often a block waits for memory until parts of its keys are merged.
 
-    It waits for what it leaves there, for a ticket or another kernel, and for what others left.
+    It waits for its own part, for a ticket or another kernel, and for the other parts.
     """
     return np.where((c["splits"] > 1) & (c["merge"] != CLUSTER), 3, 0)
 

@@ -1,4 +1,4 @@
-"""The plan of one block of a deep chained kernel: what it has beside any chained block."""
+"""The plan of one block of a deep chained kernel, which extends that of any chained kernel."""
 
 from __future__ import annotations
 

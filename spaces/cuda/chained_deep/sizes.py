@@ -67,7 +67,7 @@ class DeepSizes(ChainedSizes):
         return (ceil_div(blocks, running) - 1) * keys + missed * blocks * (tiles - 1) * rows
 
     def tile_bytes(self, c: Any) -> Any:
-        """Return the bytes that come to shared memory for a tile of keys."""
+        """Return the bytes that are copied to shared memory for a tile of keys."""
         return self.steps(c) * self.stage_bytes(c) + self.matrix_bytes(c)
 
     def tiles_bytes(self, c: Any) -> Any:

@@ -1,9 +1,9 @@
 """The template of chains over the columns of a deep product, by ``mma.sync``.
 
 A linear layer with its cross-entropy and routing by wide rows are such chains. Decisions are those
-of :mod:`spaces.cuda.chained.template`, and ``depth_step``, the terms of a score that come to a
-stage at a time. ``query_storage`` says how rows come: again with each tile of keys, step by step in
-its ``stages``, or once, with all their terms in ``shared`` memory.
+of :mod:`spaces.cuda.chained.template`, and ``depth_step``, the terms of a score that a stage has.
+``query_storage`` says how rows are copied: again with each tile of keys, step by step in its
+``stages``, or once, with all their terms in ``shared`` memory.
 """
 
 from __future__ import annotations

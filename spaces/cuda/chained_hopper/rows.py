@@ -64,7 +64,7 @@ class GroupRows:
     def _bounds_again(self) -> bool:
         """True if the bounds of a row's keys are computed anew where they are needed.
 
-        That takes no registers in between; bounds from tables are not read again.
+        So they take no registers in between; bounds from tables are not read again.
         """
         return not any(index.compound for index in self.plan.chained.bounds)
 

@@ -30,7 +30,7 @@ not from being tried.
 MOVED = {2: (240, 24), 3: (160, 32), 4: (112, 24)}
 """Registers of each consumer and each producer thread once they are moved, by ``warpgroups``.
 
-A single consumer warpgroup keeps what it starts with.
+A single consumer warpgroup keeps the registers of the launch.
 """
 
 

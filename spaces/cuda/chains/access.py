@@ -1,4 +1,4 @@
-"""Reads of a chained kernel: the places of what a row, a key or an element of a tile reads."""
+"""Reads of a chained kernel: elements of arrays for a row, a key, or a point of a tile."""
 
 from __future__ import annotations
 

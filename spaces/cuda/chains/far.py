@@ -2,8 +2,8 @@
 
 An exponent is one multiply-add of its element and of its reference, which is rounded first. Far
 from zero the rounding is by whole powers of two: there the difference is computed first. Where
-elements are used in such exponents alone, all of them with one maximum, that is one more loop
-before the usual one, which then measures from zero.
+elements are used in such exponents alone, all of them with one maximum, one more loop computes the
+differences before the usual one, which then measures from zero.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The contribution of a tile to the states of its rows: lanes reduce elements to parts.
 
-A lane has two parts of each row, of every second block of eight keys. That of a place (``argmax``
-and ``argmin``) is the best value and its key; the state of such a reduction is that value, and
-``placeK[r]`` the key, for the ``K``-th of all scalars.
+A lane has two parts of each row, of every second block of eight keys. A part of a reduction to a
+place (``argmax`` and ``argmin``) is the best value and its key; the state of such a reduction is
+that value, and ``placeK[r]`` the key, for the ``K``-th of all scalars.
 """
 
 from __future__ import annotations

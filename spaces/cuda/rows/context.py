@@ -99,7 +99,7 @@ class Context(Plan):
         return sorted(found, key=lambda r: not self.is_integer(r))
 
     def is_integer(self, read: Read) -> bool:
-        """Return true if a read gives whole numbers."""
+        """Return true if a read is of whole numbers."""
         return self._operand(read).element.is_integer
 
     def access(self, read: Read) -> Access:
@@ -128,8 +128,8 @@ class Context(Plan):
     def held(self) -> tuple[Read, ...]:
         """The reads whose elements stay on chip between sweeps.
 
-        What comes through shared memory is chosen by the plain passes, even if there is but one
-        sweep, for it may be copied a tile ahead.
+        Elements that come through shared memory are chosen by the plain passes, even if there is
+        but one sweep, for they may be copied a tile ahead.
         """
         if self.values["row_storage"] == "memory":
             return ()

@@ -33,9 +33,9 @@ sent for the next one, which are thus done with the round before.
 
 
 def exchange_bytes(variables: Any, cluster: Any) -> Any:
-    """Return the shared memory, in bytes, for what the blocks of a cluster send each other.
+    """Return the shared memory, in bytes, for the states that the blocks of a cluster send.
 
-    Each sends as many ``variables``; both arguments may be numbers or arrays.
+    Each block sends ``variables`` of 4 bytes to each; both arguments may be numbers or arrays.
     """
     return BUFFERS * (BARRIER + ceil_div(variables, SENT) * SENT * 4 * cluster)
 

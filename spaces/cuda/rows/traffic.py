@@ -141,8 +141,8 @@ def _reread(sizes: RowSizes, c: Any) -> Any:
 def _near_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any) -> Any:
     """Return the bytes that come from L2.
 
-    What is read again comes from there, and what all rows share does so for each tile of them, or
-    once for each block that keeps it.
+    Elements that are read again do so, and those that all rows share for each tile of rows, or once
+    for each block that keeps them.
     """
     operand = sizes.rows.program.operand
     repeated = sum(operand[r.name].bytes for r in sizes.plain.repeated)
@@ -157,14 +157,14 @@ def _near_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any)
 
 
 def _lines(sizes: RowSizes, c: Any, padded: Any) -> Any:
-    """Return the lines that L1 serves to all warps; what is read again lies side by side."""
+    """Return the lines that L1 serves to all warps; elements read again lie side by side."""
     again = padded * sizes.element_bytes / LINE * _reread(sizes, c)
     sizes_of = [(array.element.bytes, _run(place, array, c)) for array, place in sizes.streams]
     return again + sum(padded * size / np.minimum(run, LINE) for size, run in sizes_of)
 
 
 def _run(place: RowAddress, array: Array, c: Any) -> Any:
-    """Return the bytes side by side of what the lanes of a warp read at once."""
+    """Return the contiguous bytes that the lanes of a warp read together."""
     across = c["lanes"] == "rows"
     lanes = np.minimum(np.where(across, c["block_rows"], c["row_threads"]), WARP)
     run: Any = 1
@@ -178,7 +178,7 @@ def _run(place: RowAddress, array: Array, c: Any) -> Any:
 def _main_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any) -> Any:
     """Return the bytes that come from memory.
 
-    What is read again comes from L2 as long as the rows in work fit there.
+    Elements that are read again come from L2 as long as the rows in work fit there.
     """
     operand = sizes.rows.program.operand
     repeated = sum(operand[r.name].bytes for r in sizes.plain.repeated)

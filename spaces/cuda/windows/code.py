@@ -128,7 +128,7 @@ class WindowCode:
     def _places_of_rows(self) -> list[str]:
         """Print ``places[j]``: where in the window row ``j`` of a thread begins to read.
 
-        Rows beyond the last read what the last one does.
+        Rows beyond the last read the elements of the last one.
         """
         rows, _ = self.plan.warps
         turns, last = 2 * self.plan.fragments[0], self.plan.product.rows - 1

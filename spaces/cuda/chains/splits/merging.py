@@ -1,10 +1,10 @@
 """The merge of parts, where keys are split over blocks, by the corrections that join tiles.
 
-Each block leaves the states and sums of its part in the workspace, every thread its own. Who merges
-them is a decision: the last block to come of those that share a tile, which tickets tell, or a
-second kernel, in which many blocks share the sums of a tile. Which part came when makes no
-difference: they are merged in the order of their keys, states first, so that the factors of sums
-are known and all their loads are in flight together.
+Each block leaves the states and sums of its part in the workspace, every thread its own. The
+decision ``merge`` says who merges them: the last block to come of those that share a tile, which
+tickets tell, or a second kernel, in which many blocks share the sums of a tile. The order in which
+parts are left makes no difference: they are merged in the order of their keys, states first, so
+that the factors of sums are known and all their loads are in flight together.
 """
 
 from __future__ import annotations

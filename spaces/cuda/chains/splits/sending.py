@@ -19,8 +19,8 @@ from tilewright.spaces.kernels.text import CUDA
 READY = ("tw::sync_warp();", "tw::cluster_arrive_relaxed();")
 """Lines that all threads of all blocks run once parts may be sent to their block.
 
-The block then reads nothing more where parts come to, and its barriers are initialised. Threads
-that send nothing run them, too.
+The block then no longer reads the memory where parts arrive, and its barriers are initialised.
+Threads that send nothing run them, too.
 """
 ALL_READY = ("tw::sync_warp();", "tw::cluster_wait();")
 """Lines that all threads run before they send, or end."""
