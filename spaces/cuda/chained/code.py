@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda import scalar_math, whole_numbers, wide
 from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.chained.block import Block
@@ -29,6 +28,7 @@ from tilewright.spaces.cuda.chains import lanes
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.magnitude import magnitudes
 
 
@@ -156,36 +156,34 @@ class ChainedCode:
 
     def loop(self) -> list[str]:
         """Print the loop over all tiles of keys, some steps behind their copies."""
-        stages, size = self.block.number("stages"), self.block.stage_bytes
-        ahead, ring = stages - 1, self.ring
+        block, stages, size = self.block, self.block.number("stages"), self.block.stage_bytes
+        keys, ahead = block.keys, stages - 1
+        stage = f"const u32 stage = {self.ring} + step % {stages} * {size};"
+        multiplied = [stage, *Multiplying(block, self.operands).lines()]
+        body = [
+            f"tw::cp_async_wait<{ahead - 1}>();",
+            self.meeting,
+            *self._copies(f"tile + {ahead * keys}", f"(step + {ahead}) % {stages} * {size}"),
+            *CUDA.when(f"tile < own_last && tile + {keys} > own_first", multiplied),
+        ]
+        begun = self._copies(f"begin_key + step * {keys}", f"step * {size}")
+        step = f"{keys}, step++"
         return [
-            f"int begin_key = (int)first_key / {self.block.keys} * {self.block.keys};",
+            f"int begin_key = (int)first_key / {keys} * {keys};",
             *self.own_part(),
-            "#pragma unroll",
-            f"for (int step = 0; step < {ahead}; step++) {{",
-            f"  const int next_tile = begin_key + step * {self.block.keys};",
-            "  if (next_tile < last_key) {",
-            f"    const u32 to = {ring} + step * {size};",
-            *indented(indented(self.operands.load_keys("next_tile", "to"))),
-            "  }",
-            "  tw::cp_async_commit();",
-            "}",
+            *CUDA.loop("step", ahead, begun, unroll=True),
             *self.rows_are_there(ahead),
             "int step = 0;",
-            f"for (int tile = begin_key; tile < last_key; tile += {self.block.keys}, step++) {{",
-            f"  tw::cp_async_wait<{ahead - 1}>();",
-            f"  {self.meeting}",
-            f"  const int next_tile = tile + {ahead * self.block.keys};",
-            "  if (next_tile < last_key) {",
-            f"    const u32 to = {ring} + (step + {ahead}) % {stages} * {size};",
-            *indented(indented(self.operands.load_keys("next_tile", "to"))),
-            "  }",
-            "  tw::cp_async_commit();",
-            f"  if (tile < own_last && tile + {self.block.keys} > own_first) {{",
-            f"    const u32 stage = {ring} + step % {stages} * {size};",
-            *indented(indented(Multiplying(self.block, self.operands).lines())),
-            "  }",
-            "}",
+            *CUDA.loop("tile", "last_key", body, first="begin_key", step=step),
+        ]
+
+    def _copies(self, tile: str, stage: str) -> list[str]:
+        """Print how copies of a tile of keys start, if there is one."""
+        copies = self.operands.load_keys("next_tile", "to")
+        return [
+            f"const int next_tile = {tile};",
+            *CUDA.when("next_tile < last_key", [f"const u32 to = {self.ring} + {stage};", *copies]),
+            "tw::cp_async_commit();",
         ]
 
     @property

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.cuda.chained.block import WIDE, Block
 from tilewright.spaces.derivation.rounding.reductions import RAISED
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,6 @@ class Columns:
                     for e in range(2)
                 ),
             ]
-        return [
-            "#pragma unroll",
-            f"for (int f = 0; f < {block.slices}; f++)",
-            "  #pragma unroll",
-            f"  for (int j = 0; j < {block.pairs}; j += 2)",
-            "    #pragma unroll",
-            "    for (int h = 0; h < 2; h++) {",
-            *(f"      {line}" for line in lines),
-            "    }",
-        ]
+        rows = CUDA.loop("h", 2, lines, unroll=True)
+        pairs = CUDA.loop("j", block.pairs, rows, step=2, unroll=True, brief=True)
+        return CUDA.loop("f", block.slices, pairs, unroll=True, brief=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chained.columns import Columns
 from tilewright.spaces.cuda.chained.rows import BlockRows
@@ -16,6 +15,7 @@ from tilewright.spaces.cuda.chains.finish import Finish
 from tilewright.spaces.cuda.chains.lanes import ROWS
 from tilewright.spaces.cuda.chains.recomputing import Recomputing
 from tilewright.spaces.cuda.chains.splits.sending import ALL_READY, READY
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -68,20 +68,18 @@ class Ending:
             *block.team_merging.merge(self._stored),
         ]
         sums = block.declare_sums(block.own_pairs, block.sum_name)
-        return [*sums, "tw::sync_block();", "{", *indented(body), "}"]
+        return [*sums, "tw::sync_block();", *CUDA.block(*body)]
 
     def _ready(self) -> list[str]:
         """Print how the barriers of a cluster's parts are initialised, in shared memory that is
         free."""
         block = self.block
         barrier = f"shared + {block.sent_bytes} + 8 * i"
+        barriers = CUDA.loop("i", block.receiving_teams, f"tw::mbarrier_init({barrier}, 1);")
         return [
             "tw::cp_async_wait<0>();",
             "tw::sync_block();",
-            "if (threadIdx.x == 0) {",
-            f"  for (int i = 0; i < {block.receiving_teams}; i++) tw::mbarrier_init({barrier}, 1);",
-            "  tw::fence_barrier_init();",
-            "}",
+            *CUDA.when("threadIdx.x == 0", [*barriers, "tw::fence_barrier_init();"]),
             *READY,
         ]
 
@@ -90,7 +88,7 @@ class Ending:
         block = self.block
         body = [*ALL_READY, *block.sent_parts(self._own).lines()]
         sums = block.declare_sums(block.own_pairs, block.sum_name)
-        return [*sums, "{", *indented(body), "}"]
+        return [*sums, *CUDA.block(*body)]
 
     @property
     def groups(self) -> int:
@@ -130,11 +128,10 @@ class Ending:
         weighings = len(self.block.chained.weighings)
         sums = [f"{array}{n}[r / 2][j][r % 2 * 2 + e]" for n in range(weighings)]
         finish = Finish(self.block.chain, self.block.row, sums, pairs, columns.of_pair)
-        return self._each_row([f"if ({inside}) {{", *indented(finish.lines()), "}"])
+        return self._each_row(CUDA.when(inside, finish.lines()))
 
     def _each_row(self, body: Sequence[str]) -> list[str]:
-        head = f"for (int r = 0; r < {ROWS * self.block.slices}; r++) {{"
-        return ["#pragma unroll", head, *indented(body), "}"]
+        return CUDA.loop("r", ROWS * self.block.slices, body, unroll=True)
 
     def _recomputed(self) -> list[str]:
         """Print how sums of row ``r`` are recomputed that hidden keys of visited tiles have
@@ -145,22 +142,14 @@ class Ending:
         lines = Recomputing(block.chain, block.row, sums, *place).lines()
         if not lines:
             return []
-        return [
-            f"if ({self._own}) {{",
-            *indented([f"const int column0 = {columns.origin};", *lines]),
-            "}",
-        ]
+        return CUDA.when(self._own, [f"const int column0 = {columns.origin};", *lines])
 
     def _catch_up(self) -> list[str]:
         """Print how sums of row ``r`` are rescaled from their base to the final results."""
         lines = []
         for n, last in enumerate(self.block.chain.last_factors):
             if last:
-                lines += [
-                    "#pragma unroll",
-                    f"for (int j = 0; j < {self.block.pairs}; j++) {{",
-                    f"  sums{n}[r / 2][j][r % 2 * 2] *= {last};",
-                    f"  sums{n}[r / 2][j][r % 2 * 2 + 1] *= {last};",
-                    "}",
-                ]
+                places = ("r % 2 * 2", "r % 2 * 2 + 1")
+                scaled = [f"sums{n}[r / 2][j][{place}] *= {last};" for place in places]
+                lines += CUDA.loop("j", self.block.pairs, scaled, unroll=True)
         return lines

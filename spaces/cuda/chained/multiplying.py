@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.mapping import repeat
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.blocks.unrolled import Body, unrolled
 from tilewright.spaces.cuda.chained.block import WIDE, Block
@@ -16,6 +15,7 @@ from tilewright.spaces.cuda.chains.tile_chain import Written
 from tilewright.spaces.cuda.mma.code import INSTRUCTIONS
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT, multiply_add
 from tilewright.spaces.derivation.rounding.reductions import RAISED
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Expression
 
 
@@ -44,11 +44,11 @@ class Multiplying:
         within = self.block.spans.within(self.block.keys)
         if chain.hidden is not None:
             return self._weigh(chain.any_tile(within))
-        masked = ["{", *indented(self._weigh(chain.tile(masked=True))), "}"]
+        masked = CUDA.block(*self._weigh(chain.tile(masked=True)))
         if not within:
             return masked
-        unmasked = indented(self._weigh(chain.tile(masked=False)))
-        return [f"if ({' && '.join(within)}) {{", *unmasked, "} else", *masked]
+        *unmasked, end = CUDA.when(" && ".join(within), self._weigh(chain.tile(masked=False)))
+        return [*unmasked, f"{end} else", *masked]
 
     def scores(self) -> list[str]:
         """Print how the terms of the tile in shared memory are added to the scores."""
@@ -80,13 +80,8 @@ class Multiplying:
     def _weigh(self, chain: Written) -> list[str]:
         """Print how the lines of ``chain`` turn scores to weights, and these are multiplied."""
         packed = self._packed()
-        slices = [
-            *packed.declared,
-            "#pragma unroll",
-            f"for (int f = 0; f < {self.block.slices}; f++) {{",
-            *indented([*chain.lines, *self._correct(chain), *packed.lines]),
-            "}",
-        ]
+        body = [*chain.lines, *self._correct(chain), *packed.lines]
+        slices = [*packed.declared, *CUDA.loop("f", self.block.slices, body, unroll=True)]
         places = self.operands.matrix_places("stage")
         for n, weighing in enumerate(self.block.chained.weighings):
             slices += self._sum(n, weighing.matrix, packed.names[n], places[n])
@@ -98,13 +93,10 @@ class Multiplying:
         scaled = [f"sums{n}[f][j][e] *= {name}[e / 2];" for n, name in factors if name]
         if not scaled:
             return []
-        lines = [
-            "#pragma unroll",
-            f"for (int j = 0; j < {self.block.columns // WIDE}; j++)",
-            "  #pragma unroll",
-            f"  for (int e = 0; e < 4; e++) {{ {' '.join(scaled)} }}",
-        ]
-        return [f"if ({chain.moved}) {{", *indented(lines), "}"] if chain.moved else lines
+        four = CUDA.loop("e", 4, f"{{ {' '.join(scaled)} }}", unroll=True)
+        columns = self.block.columns // WIDE
+        lines = CUDA.loop("j", columns, four, unroll=True, brief=True)
+        return CUDA.when(chain.moved, lines) if chain.moved else lines
 
     def _packed(self) -> _Packed:
         """Return the weights as the left operand of the second products."""
@@ -118,12 +110,9 @@ class Multiplying:
             array = arrays.get(place("e"))
             if array is None:
                 continue
-            lines += [
-                "#pragma unroll",
-                f"for (int k = 0; k < {steps}; k++)",
-                "  #pragma unroll",
-                f"  for (int i = 0; i < 4; i++) {array}[k][f][i] = {self._register(place)};",
-            ]
+            store = f"{array}[k][f][i] = {self._register(place)};"
+            four = CUDA.loop("i", 4, store, unroll=True)
+            lines += CUDA.loop("k", steps, four, unroll=True, brief=True)
         declared = [f"u32 {name}[{steps}][{self.block.slices}][4];" for name in arrays.values()]
         return _Packed(declared, lines, names)
 
@@ -155,7 +144,7 @@ class Multiplying:
                 *unrolled(repeat(self.block.slices, right.count * 2), 0, body, "t"),
             ]
 
-        return ["{", *indented(unrolled(repeat(self._weight_steps), 0, step, "k")), "}"]
+        return CUDA.block(*unrolled(repeat(self._weight_steps), 0, step, "k"))
 
 
 @dataclass(frozen=True)

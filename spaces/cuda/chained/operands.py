@@ -7,7 +7,6 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.mapping import repeat
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chained.kinds import FLOAT8
@@ -15,6 +14,7 @@ from tilewright.spaces.cuda.chained.tiles import SharedTile, Side
 from tilewright.spaces.cuda.mma.byte_fragments import ByteFragments
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES, Fragments
 from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Expression
 
 
@@ -149,7 +149,7 @@ class Operands:
             return whole
         inside = f"{tile} >= first_key && {tile} + {self.block.keys} <= last_key"
         some = self._copies(tile, stage, ("first_key", "last_key"))
-        return [f"if ({inside}) {{", *indented(whole), "} else {", *indented(some), "}"]
+        return CUDA.when(inside, whole, some)
 
     def _copies(self, tile: str, stage: str, within: tuple[str, str] | None = None) -> list[str]:
         """Print how copies of the matrices' rows for the keys that are ``within`` are started."""

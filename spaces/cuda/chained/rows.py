@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chains.lanes import ROWS
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.derivation.chained.text import key_bounds, split
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,5 @@ class BlockRows:
             *(f"{integer} p{i}[{count}];" for i in range(len(local))),
             f"int low[{count}], high[{count}];",
             *self.block.chain.declared(),
-            "#pragma unroll",
-            f"for (int r = 0; r < {count}; r++) {{",
-            *indented(body),
-            "}",
+            *CUDA.loop("r", count, body, unroll=True),
         ]

@@ -15,7 +15,6 @@ from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.layout import Layout
 from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.chains.access import Access
@@ -24,6 +23,7 @@ from tilewright.spaces.cuda.mma.fragments import swizzled_tile
 from tilewright.spaces.derivation.chained.text import split
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Expression, Read
 
@@ -137,7 +137,7 @@ class SharedTile:
         extents = (self.slow.extent, fast_pieces)
 
         def body(indices: tuple[Index, ...]) -> list[str]:
-            return ["{", *indented(self._piece(stage, *indices)), "}"]
+            return CUDA.block(*self._piece(stage, *indices))
 
         mapping = repeat(*turns) * spatial(slow, fast)
         return unrolled(mapping, self.thread, body, "turn", extents)
@@ -174,13 +174,11 @@ class SharedTile:
         test = self._inside(i, f"{first.text} + v")
         value = f"{test} ? {value} : 0.0f" if test else value
         kind = C_TYPES[self.dtype]
+        body.append(f"piece[v] = tw::from_float<{kind}>({value});")
         return [
             *lines,
             f"{kind} piece[{self.piece}];",
-            "#pragma unroll",
-            f"for (int v = 0; v < {self.piece}; v++) {{",
-            *indented([*body, f"piece[v] = tw::from_float<{kind}>({value});"]),
-            "}",
+            *CUDA.loop("v", self.piece, body, unroll=True),
             f"tw::store_shared<{self.piece}>({to}, piece);",
         ]
 

@@ -19,6 +19,7 @@ from tilewright.spaces.cuda.chained.code import ChainedCode
 from tilewright.spaces.cuda.chained.multiplying import Multiplying
 from tilewright.spaces.cuda.chained_deep.block import DeepBlock
 from tilewright.spaces.cuda.chained_deep.operands import NEXT_DEPTH, STEP, DeepOperands
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -37,56 +38,50 @@ class DeepCode(ChainedCode):
         keys, stages, size = self.block.keys, self.block.number("stages"), self.block.stage_bytes
         ahead, multiplying = stages - 1, Multiplying(self.block, self.operands)
         sees = f"tile < own_last && tile + {keys} > own_first"
+        stage = f"const u32 stage = {self.ring} + step % {stages} * {size};"
+        commit = "tw::cp_async_commit();"
+        scores = [
+            f"tw::cp_async_wait<{ahead - 1}>();",
+            self.meeting,
+            *self._copied(f"(step + {ahead}) % {stages} * {size}"),
+            *self._matrices(),
+            commit,
+            *CUDA.when(sees, [stage, *multiplying.scores()]),
+        ]
+        body = [
+            multiplying.no_scores(),
+            "#pragma unroll 1",
+            f"for (int {STEP} = 0; {STEP} < {self.block.steps}; {STEP}++, step++) {{",
+            *indented(scores),
+            "}",
+            *CUDA.when(sees, [*self._ring_of_matrices(), *multiplying.weighed()]),
+        ]
         return [
             f"int begin_key = (int)first_key / {keys} * {keys};",
             *self.own_part(),
             f"int next_tile = begin_key, {NEXT_DEPTH} = 0;",
-            "#pragma unroll",
-            f"for (int step = 0; step < {ahead}; step++) {{",
-            *indented(self._copies(f"step * {size}")),
-            "  tw::cp_async_commit();",
-            "}",
+            *CUDA.loop("step", ahead, [*self._copied(f"step * {size}"), commit], unroll=True),
             *self.rows_are_there(ahead),
             "int step = 0;",
-            f"for (int tile = begin_key; tile < last_key; tile += {keys}) {{",
-            f"  {multiplying.no_scores()}",
-            "  #pragma unroll 1",
-            f"  for (int {STEP} = 0; {STEP} < {self.block.steps}; {STEP}++, step++) {{",
-            f"    tw::cp_async_wait<{ahead - 1}>();",
-            f"    {self.meeting}",
-            *indented(indented(self._copies(f"(step + {ahead}) % {stages} * {size}"))),
-            *indented(indented(self._matrices())),
-            "    tw::cp_async_commit();",
-            f"    if ({sees}) {{",
-            f"      const u32 stage = {self.ring} + step % {stages} * {size};",
-            *indented(indented(indented(multiplying.scores()))),
-            "    }",
-            "  }",
-            f"  if ({sees}) {{",
-            *indented(indented([*self._ring_of_matrices(), *multiplying.weighed()])),
-            "  }",
-            "}",
+            *CUDA.loop("tile", "last_key", body, first="begin_key", step=keys),
         ]
 
-    def _copies(self, stage: str) -> list[str]:
+    def _copied(self, stage: str) -> list[str]:
         """Print how copies of the next step start, if there is one, and counters go on."""
+        copies = [f"const u32 to = {self.ring} + {stage};", *self.operands.load_step("to")]
+        depth, end = self.block.depth_step, self.block.steps * self.block.depth_step
+        wrapped = [f"{NEXT_DEPTH} = 0;", f"next_tile += {self.block.keys};"]
         return [
-            "if (next_tile < last_key) {",
-            f"  const u32 to = {self.ring} + {stage};",
-            *indented(self.operands.load_step("to")),
-            "}",
-            f"{NEXT_DEPTH} += {self.block.depth_step};",
-            f"if ({NEXT_DEPTH} == {self.block.steps * self.block.depth_step}) {{",
-            f"  {NEXT_DEPTH} = 0;",
-            f"  next_tile += {self.block.keys};",
-            "}",
+            *CUDA.when("next_tile < last_key", copies),
+            f"{NEXT_DEPTH} += {depth};",
+            *CUDA.when(f"{NEXT_DEPTH} == {end}", wrapped),
         ]
 
     def _matrices(self) -> list[str]:
         """Print how copies of matrices start with the first step: no thread reads the last tile's
         then."""
         copies = self.operands.load_matrices("tile", self.ring)
-        return [f"if ({STEP} == 0) {{", *indented(copies), "}"] if copies else []
+        return CUDA.when(f"{STEP} == 0", copies) if copies else []
 
     def _ring_of_matrices(self) -> list[str]:
         return [f"const u32 stage = {self.ring};"] * bool(self.block.chained.weighings)

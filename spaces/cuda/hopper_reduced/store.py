@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chains.access import Access, leaves
 from tilewright.spaces.cuda.chains.chain import FragmentChain
 from tilewright.spaces.cuda.chains.finish import Finish
@@ -26,6 +25,7 @@ from tilewright.spaces.cuda.hopper_reduced.merging import RowMerging
 from tilewright.spaces.cuda.warpgroups import GROUP
 from tilewright.spaces.derivation.chained.text import split
 from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,10 @@ class SliceRows:
     def reduced(self) -> list[str]:
         """Print how the tile at ``column0`` is reduced to its rows' states."""
         chunk, joined = self._of_chunk(), self._each_row(self.chain.joined_rows())
-        return [
-            *self.begun(),
-            "#pragma unroll",
-            f"for (int chunk = 0; chunk < {self.keys // 2}; chunk += {self.chunk // 2}) {{",
-            "  const int tile = (int)column0 + chunk * 2, first = tile + lane % 4 * 2;",
-            *indented(chunk),
-            "}",
-            *joined,
-        ]
+        tile = "const int tile = (int)column0 + chunk * 2, first = tile + lane % 4 * 2;"
+        end, step = self.keys // 2, self.chunk // 2
+        loop = CUDA.loop("chunk", end, [tile, *chunk], step=step, unroll=True)
+        return [*self.begun(), *loop, *joined]
 
     def begun(self) -> list[str]:
         """Print the declarations of a thread's rows, with the states of no columns.
@@ -123,12 +118,7 @@ class SliceRows:
 
     def _each_row(self, body: Sequence[str]) -> list[str]:
         """Return a loop of the lines over the rows of a thread."""
-        return [
-            "#pragma unroll",
-            f"for (int r = 0; r < {self.count}; r++) {{",
-            *indented(body),
-            "}",
-        ]
+        return CUDA.loop("r", self.count, body, unroll=True)
 
     @property
     def inside(self) -> str:
@@ -149,7 +139,7 @@ class SliceRows:
         if not self._has_tail:
             return unmasked
         masked = chain.tile(masked=True).lines
-        return [f"if ({whole}) {{", *indented(unmasked), "} else {", *indented(masked), "}"]
+        return CUDA.when(whole, unmasked, masked)
 
 
 @dataclass(frozen=True)
@@ -176,9 +166,5 @@ class ReducedStore(TileStore):
         ]
         there = f"row0 + b * {BLOCK} < {rows.chained.row_count}"
         there += f" && column0 < {rows.chained.key.extent}"
-        return [
-            "#pragma unroll",
-            f"for (int b = 0; b < {self.blocks}; b++) if ({there}) {{",
-            *indented(body),
-            "}",
-        ]
+        blocks = CUDA.when(there, body)
+        return CUDA.loop("b", self.blocks, blocks, unroll=True, brief=True)
