@@ -59,14 +59,13 @@ class Printer:
         first: int | str = 0,
         step: int | str = 1,
         unroll: int | bool | None = None,
+        kind: str = "",
         brief: bool = False,
     ) -> list[str]:
         """Return the lines of a loop over ``name`` from ``first`` to before ``end``. Inside a
         ``brief`` one are the lines of one statement, without braces."""
-        inside = _statement(inner, brief)
-        return self.lines(
-            [Loop(self.integer, name, str(first), str(end), str(step), inside, unroll)]
-        )
+        inside, limits = _statement(inner, brief), (str(first), str(end), str(step))
+        return self.lines([Loop(kind or self.integer, name, *limits, inside, unroll)])
 
     def when(
         self, test: str, inner: Inner, otherwise: Inner | None = None, *, brief: bool = False

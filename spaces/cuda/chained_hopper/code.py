@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda import scalar_math, whole_numbers, wide
 from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.chained_hopper.copying import THREADS, Copying
@@ -29,6 +28,7 @@ from tilewright.spaces.cuda.chains import lanes
 from tilewright.spaces.cuda.chains.splits.sending import ALL_READY, READY
 from tilewright.spaces.cuda.warpgroups import GROUP
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.magnitude import magnitudes
 
 
@@ -113,22 +113,16 @@ class ChainedHopperCode:
     def _body(self) -> list[str]:
         plan = self.plan
         up, down = self._moved()
+        is_leader = f"threadIdx.x == {plan.warpgroups * GROUP}"
+        loading = [*down, *CUDA.when(is_leader, Loading(plan).lines())]
+        loading += [*READY, *ALL_READY] * plan.is_cluster
         return [
             f"constexpr int TW_KEYS = {plan.keys};",
             "const u32 shared = tw::shared_base();",
             "const i32 group = (i32)tw::warp_uniform(threadIdx.x / 128);",
             *(f"const u32 {n} = shared + {at};" for n, (at, _, _) in plan.barriers.items()),
             *self._start(),
-            f"if (group == {plan.warpgroups}) {{",
-            *indented(down),
-            f"  if (threadIdx.x == {plan.warpgroups * GROUP}) {{",
-            *indented(indented(Loading(plan).lines())),
-            "  }",
-            *indented([*READY, *ALL_READY]) * plan.is_cluster,
-            "} else {",
-            *indented(up),
-            *indented(Multiplying(plan).lines()),
-            "}",
+            *CUDA.when(f"group == {plan.warpgroups}", loading, [*up, *Multiplying(plan).lines()]),
         ]
 
     def _moved(self) -> tuple[list[str], list[str]]:
@@ -144,10 +138,9 @@ class ChainedHopperCode:
             for name, (_, count, arrivals) in self.plan.barriers.items()
         ]
         inits += [f"tw::tma_prefetch(&{name}_map);" for name in self.plan.boxes]
+        is_leader = f"threadIdx.x == {self.plan.warpgroups * GROUP}"
         return [
-            f"if (threadIdx.x == {self.plan.warpgroups * GROUP}) {{",
-            *indented([*inits, "tw::fence_barrier_init();"]),
-            "}",
+            *CUDA.when(is_leader, [*inits, "tw::fence_barrier_init();"]),
             *["tw::await_launches();"] * self.plan.sizes.has_bytes,
             "tw::sync_block();",
         ]

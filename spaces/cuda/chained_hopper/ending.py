@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chained_hopper.cluster import ClusterParts
 from tilewright.spaces.cuda.chained_hopper.fetching.tiles import row_place
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
@@ -18,6 +17,7 @@ from tilewright.spaces.cuda.chains.splits.sending import READY
 from tilewright.spaces.cuda.warpgroups import GROUP
 from tilewright.spaces.derivation.chained.view import ChainedOutput
 from tilewright.spaces.derivation.rounding.reductions import RAISED
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,7 @@ class Ending:
             ),
             *outputs,
             f"tw::sync_named({1 + plan.warpgroups} + group, {GROUP});",
-            "if (thread == 0) {",
-            *indented(self._leave()),
-            "}",
+            *CUDA.when("thread == 0", self._leave()),
             *["stored = at;"] * (plan.buffers > 1),
             plan.next_buffer,
         ]
@@ -77,7 +75,7 @@ class Ending:
             *keys,
             scale,
         ).lines()
-        return [f"if ({self._inside}) {{", *indented(lines), "}"] if lines else []
+        return CUDA.when(self._inside, lines) if lines else []
 
     @property
     def _inside(self) -> str:
@@ -96,7 +94,7 @@ class Ending:
             *(self._staged() if plan.output_box else []),
         ]
         if plan.split > 1:
-            outputs = ["if (is_last) {", *indented(outputs), "}"]
+            outputs = CUDA.when("is_last", outputs)
         return [*merging.leave(self._inside), *outputs]
 
     def _shared_outputs(self) -> list[str]:
@@ -122,7 +120,7 @@ class Ending:
         finish = kind(self.rows.chain, plan.row_access, [f"{sums}[j * 4 + r * 2 + e]"], pairs)
         stored = finish.lines()
         if kind is Finish:
-            stored = [f"if ({inside}) {{", *indented(stored), "}"]
+            stored = CUDA.when(inside, stored)
         is_first = f"const bool is_first = lane % 4 == 0 && {first} && {inside};"
         return each_row([is_first, *stored])
 
@@ -159,14 +157,14 @@ class Ending:
             lines = plan.output_box.store("output", "region", place, plan.access.names)
             lines.append("tw::tma_commit();")
             if plan.split > 1:
-                lines = ["if (is_last) {", *indented(lines), "}"]
+                lines = CUDA.when("is_last", lines)
         return lines if plan.buffers > 1 else [*lines, *self._returned("at")]
 
     def hand_back(self) -> list[str]:
         """Print how the place of the previous tile's rows is freed, once its output has left."""
         if self.plan.buffers == 1:
             return []
-        return ["if (stored >= 0 && thread == 0) {", *indented(self._returned("stored")), "}"]
+        return CUDA.when("stored >= 0 && thread == 0", self._returned("stored"))
 
     def _returned(self, at: str) -> list[str]:
         wait = ["tw::tma_wait_read<0>();"] * (self.plan.output_box is not None)

@@ -14,6 +14,7 @@ from tilewright.spaces.cuda.chained_hopper.products import VALUES_ARE_THERE, Pro
 from tilewright.spaces.cuda.chained_hopper.rows import GroupRows
 from tilewright.spaces.cuda.chained_hopper.walk import Walk
 from tilewright.spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.kernels.text import CUDA
 
 ALL, STATES = 1, 2
 """Values of the decision ``chain_overlap``: how much of a tile's chain runs beside the sums.
@@ -104,7 +105,7 @@ class Multiplying:
         if plan.split == 1:
             return own
         nothing = [*zeros(plan.sizes.width // 2), *self._ending.hand_back()]
-        return ["if (end_tile > first_tile) {", *indented(own), "} else {", *indented(nothing), "}"]
+        return CUDA.when("end_tile > first_tile", own, nothing)
 
     def _key_loop(self, body: Sequence[str]) -> list[str]:
         """Print the loop over all tiles of keys but the first."""
@@ -162,9 +163,7 @@ class Multiplying:
             "tw::wgmma_wait<0>();",
             "tw::settle(scores);",
             _release("keys", "stage"),
-            "{",
-            *indented(self.rows.weigh().lines),
-            "}",
+            *CUDA.block(*self.rows.weigh().lines),
             *self._products.pack(),
         ]
 

@@ -8,6 +8,7 @@ from tilewright.spaces.cuda.chained_hopper.fetching.tiles import PANEL_BYTES, SL
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
 from tilewright.spaces.cuda.chained_hopper.sizes import TERM_BYTES
 from tilewright.spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.kernels.text import CUDA
 
 _STEPS = PANEL_BYTES // TERM_BYTES
 CHUNKS = PANEL_BYTES // 16
@@ -29,11 +30,8 @@ class Products:
         """Print how rows are loaded into registers, if they are multiplied from there."""
         if not self.plan.in_registers:
             return []
-        return [
-            "#pragma unroll",
-            f"for (i32 i = 0; i < {self.plan.depth_steps}; i++) "
-            f"tw::ldmatrix_x4(held[i], region + {piece()});",
-        ]
+        load = f"tw::ldmatrix_x4(held[i], region + {piece()});"
+        return CUDA.loop("i", self.plan.depth_steps, load, unroll=True, kind="i32")
 
     def scores(self, stage: str) -> list[str]:
         """Print how the scores of the keys of ``stage`` are issued."""
@@ -88,11 +86,8 @@ class Products:
         """
         if not self.plan.sizes.has_bytes:
             return ["tw::settle(sums);"]
-        return [
-            "tw::settle(added);",
-            "#pragma unroll",
-            f"for (int e = 0; e < {self.plan.sizes.width // 2}; e++) sums[e] += added[e];",
-        ]
+        added = CUDA.loop("e", self.plan.sizes.width // 2, "sums[e] += added[e];", unroll=True)
+        return ["tw::settle(added);", *added]
 
     def without_last(self, tile: str) -> list[str]:
         """Print how the values of the current tile's keys behind the last visible one become zero.
@@ -122,19 +117,19 @@ class Products:
         chunks = plan.boxes["values"].panels * CHUNKS
         values = f"shared + {plan.values_at} + stage * {plan.value_bytes}"
         place = f"i % {chunks} / {CHUNKS} * {n * PANEL_BYTES} + i / {chunks} * {PANEL_BYTES}"
-        return [
-            f"if ({some}) {{",
-            f"  {VALUES_ARE_THERE}",
-            "  const u32 none[4] = {};",
-            f"  for (i32 i = thread; i < {n * chunks}; i += {GROUP}) {{",
-            f"    const i32 key = {tile} * {n} + i / {chunks};",
-            f"    if ({hidden})",
-            f"      tw::store_shared<4>({values} + {place} + i % {CHUNKS} * 16, none);",
-            "  }",
-            "  tw::fence_async();",
-            f"  tw::sync_named({1 + plan.warpgroups} + group, {GROUP});",
-            "}",
+        cleared = [
+            f"const i32 key = {tile} * {n} + i / {chunks};",
+            f"if ({hidden})",
+            f"  tw::store_shared<4>({values} + {place} + i % {CHUNKS} * 16, none);",
         ]
+        body = [
+            VALUES_ARE_THERE,
+            "const u32 none[4] = {};",
+            *CUDA.loop("i", n * chunks, cleared, first="thread", step=GROUP, kind="i32"),
+            "tw::fence_async();",
+            f"tw::sync_named({1 + plan.warpgroups} + group, {GROUP});",
+        ]
+        return CUDA.when(some, body)
 
     def pack(self) -> list[str]:
         """Print how weights are packed as the next product takes them.
@@ -156,29 +151,21 @@ class Products:
     def stage_output(self) -> list[str]:
         """Print how the output's pairs are written to where the rows were, to be stored by TMA."""
         whole, rest = divmod(self.plan.sizes.width, 2 * 8)
-        lines = [
-            "#pragma unroll",
-            f"for (i32 i = 0; i < {whole}; i++) {{",
-            "  const u32 four[4] = {packed[4 * i], packed[4 * i + 1], packed[4 * i + 2], "
-            "packed[4 * i + 3]};",
-            f"  tw::stmatrix_x4(region + {piece()}, four);",
-            "}",
-        ]
+        four = ", ".join(["packed[4 * i]", *(f"packed[4 * i + {n}]" for n in (1, 2, 3))])
+        stores = [f"const u32 four[4] = {{{four}}};", f"tw::stmatrix_x4(region + {piece()}, four);"]
+        lines = CUDA.loop("i", whole, stores, unroll=True, kind="i32")
         if rest:
-            two = f"packed[{4 * whole}], packed[{4 * whole + 1}]"
-            lines += [
-                "{",
-                f"  const i32 i = {whole};",
-                f"  const u32 two[2] = {{{two}}};",
-                f"  tw::stmatrix_x2(region + {piece()}, two);",
-                "}",
-            ]
+            lines += CUDA.block(
+                f"const i32 i = {whole};",
+                f"const u32 two[2] = {{packed[{4 * whole}], packed[{4 * whole + 1}]}};",
+                f"tw::stmatrix_x2(region + {piece()}, two);",
+            )
         return lines
 
 
 def zeros(count: int) -> list[str]:
     """Print how ``count`` sums are set to zero."""
-    return ["#pragma unroll", f"for (int e = 0; e < {count}; e++) sums[e] = 0.0f;"]
+    return CUDA.loop("e", count, "sums[e] = 0.0f;", unroll=True)
 
 
 def piece() -> str:

@@ -14,6 +14,7 @@ from tilewright.spaces.cuda.chains.scopes import POWERS
 from tilewright.spaces.derivation.algebra import number, plus, times
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.rounding.reductions import RAISED
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Call, Expression, Read
 
 
@@ -40,7 +41,4 @@ def raised(chained: Chained) -> Chained:
 
 def lowered_sums(count: int) -> list[str]:
     """Print how ``count`` sums of raised weights are scaled back."""
-    return [
-        "#pragma unroll",
-        f"for (int e = 0; e < {count}; e++) sums[e] *= {1 / RAISED!r}f;",
-    ]
+    return CUDA.loop("e", count, f"sums[e] *= {1 / RAISED!r}f;", unroll=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
 from tilewright.spaces.cuda.chains.access import leaves
@@ -14,6 +13,7 @@ from tilewright.spaces.cuda.chains.chain import FragmentChain
 from tilewright.spaces.cuda.chains.lanes import ROWS
 from tilewright.spaces.cuda.chains.tile_chain import Written
 from tilewright.spaces.derivation.chained.text import key_bounds, split
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,10 @@ class GroupRows:
             found = chain.any_tile(within, bounds, between)
             return replace(found, lines=[*start, *found.lines])
         masked, unmasked = (chain.tile(m, between) for m in (True, False))
-        branch = ["{", *indented([*bounds, *_kept(masked)]), "}"]
+        branch = CUDA.block(*bounds, *_kept(masked))
         if within:
-            branch = [
-                f"if ({' && '.join(within)}) {{",
-                *indented(_kept(unmasked)),
-                "} else",
-                *branch,
-            ]
+            *whole, end = CUDA.when(" && ".join(within), _kept(unmasked))
+            branch = [*whole, f"{end} else", *branch]
         declared = [f"float factor[{ROWS}];", "bool is_moved = true;"]
         factors = ["factor" if name else None for name in masked.factors]
         moved = masked.moved and "is_moved"
@@ -117,26 +113,24 @@ class GroupRows:
         (factor,) = weighed.factors
         if factor is None:
             return []
-        scale = f"for (int e = 0; e < {self.plan.sizes.width // 2}; e++)"
-        lines = ["#pragma unroll", f"{scale} sums[e] *= {factor}[e / 2 % 2];"]
-        if weighed.moved is None:
-            return lines
-        return [f"if ({weighed.moved}) {{", *indented(lines), "}"]
+        scaled = f"sums[e] *= {factor}[e / 2 % 2];"
+        lines = CUDA.loop("e", self.plan.sizes.width // 2, scaled, unroll=True)
+        return lines if weighed.moved is None else CUDA.when(weighed.moved, lines)
 
     def caught_up(self) -> list[str]:
         """Print how sums of row ``r`` are rescaled from their base to the final results."""
         (factor,) = self.chain.last_factors
-        scale = f"for (int e = 0; e < {self.plan.sizes.width // 2}; e++)"
-        return [f"{scale} if (e / 2 % 2 == r) sums[e] *= {factor};"] if factor else []
+        scaled = f"if (e / 2 % 2 == r) sums[e] *= {factor};"
+        return CUDA.loop("e", self.plan.sizes.width // 2, scaled) if factor else []
 
 
 def each_row(body: Sequence[str]) -> list[str]:
     """Return a loop of the lines over the rows of a thread."""
-    return ["#pragma unroll", f"for (int r = 0; r < {ROWS}; r++) {{", *indented(body), "}"]
+    return CUDA.loop("r", ROWS, body, unroll=True)
 
 
 def _kept(written: Written) -> list[str]:
     """Return the lines of one of two branches, which copy its factors to variables outside."""
     (factor,) = written.factors
-    copied = [f"for (int h = 0; h < {ROWS}; h++) factor[h] = {factor}[h];"] if factor else []
+    copied = CUDA.loop("h", ROWS, f"factor[h] = {factor}[h];") if factor else []
     return [*written.lines, *copied, *([f"is_moved = {written.moved};"] if written.moved else [])]

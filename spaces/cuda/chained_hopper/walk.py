@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
 from tilewright.spaces.derivation.chained.text import split
+from tilewright.spaces.kernels.text import CUDA
 
 WALKS = ("grid", "persistent", "tickets")
 
@@ -59,13 +60,9 @@ class Walk:
 
     def _plain(self, inside: Sequence[str]) -> list[str]:
         if self.kind == "grid":
-            return ["{", "  const i32 tile = (i32)blockIdx.x;", *indented(inside), "}"]
-        return [
-            "#pragma unroll 1",
-            f"for (i32 tile = (i32)blockIdx.x; tile < {self.total}; tile += (i32)gridDim.x) {{",
-            *indented(inside),
-            "}",
-        ]
+            return CUDA.block("const i32 tile = (i32)blockIdx.x;", *inside)
+        first, step = "(i32)blockIdx.x", "(i32)gridDim.x"
+        return CUDA.loop("tile", self.total, inside, first=first, step=step, unroll=1, kind="i32")
 
     def _hand_on(self, tile: str) -> list[str]:
         full, empty = (

@@ -16,13 +16,13 @@ from math import gcd, prod
 
 from tilewright.spaces.algebra.index import Index, total
 from tilewright.spaces.algebra.integers import ceil_div, round_up
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.chained_hopper.fetching.tiles import Boxes
 from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.derivation.chained.text import split
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
 
@@ -137,16 +137,18 @@ class Turned:
         """Print the kernel that copies."""
         access, pieces, spans = self._access, self._pieces, self._spans
         integer = access.integer
+        body = [
+            f"const {integer} head = warp / {pieces * spans};",
+            f"const int span = warp / {pieces} % {spans}, piece = warp % {pieces};",
+            *split("head", self.heads, access.names, integer),
+            *self._load(),
+            *self._store(),
+        ]
         return [
             "tw::allow_launch();",
             "const int lane = threadIdx.x % 32;",
             f"const {integer} warp = ({integer})blockIdx.x * {WARPS} + threadIdx.x / 32;",
-            f"if (warp < {self._warps}) {{",
-            f"  const {integer} head = warp / {pieces * spans};",
-            f"  const int span = warp / {pieces} % {spans}, piece = warp % {pieces};",
-            *indented(split("head", self.heads, access.names, integer)),
-            *indented([*self._load(), *self._store()]),
-            "}",
+            *CUDA.when(f"warp < {self._warps}", body),
         ]
 
     def _load(self) -> list[str]:
@@ -157,14 +159,14 @@ class Turned:
         kind, piece = C_TYPES[self.array.dtype], self._piece
         first = f"span * {SPAN} + lane / 4 * {MIXED} + lane % 4 * 2"
         key = f"first + n % 2 * {FOUR_KEYS[1]} + n / 2 * {FOUR_KEYS[2]}"
+        load = [
+            f"const int key = tw_least({key}, {self.chained.key.extent - 1});",
+            f"tw::load_global<{piece}>(found[n], {self._access.address(self.read)});",
+        ]
         return [
             f"{kind} found[4][{piece}];",
             f"const int column = piece * {piece}, first = {first};",
-            "#pragma unroll",
-            "for (int n = 0; n < 4; n++) {",
-            f"  const int key = tw_least({key}, {self.chained.key.extent - 1});",
-            f"  tw::load_global<{piece}>(found[n], {self._access.address(self.read)});",
-            "}",
+            *CUDA.loop("n", 4, load, unroll=True),
         ]
 
     def _store(self) -> list[str]:
