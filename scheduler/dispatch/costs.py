@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -120,18 +120,25 @@ def with_estimates(
     target: Target,
     known: Sequence[TableKernel],
     sizes: Iterable[int],
+    hopeful: bool = False,
 ) -> list[TableKernel]:
     """Return the known kernels and those of other ``sizes``, by size.
 
     The latter's latencies are the roofline's least, times what measured ones differ from it at the
-    nearest sizes.
+    nearest sizes. If ``hopeful``, those that may be open are taken to be as fast with fewer rows as
+    kernels of these are, down to where other templates are faster.
     """
     extra = extra_for(family, profile.last, target)
     estimates: dict[int, float] = {}
-    for size in {*sizes, *(each.size for each in known)}:
-        best = ranked(space_for(family.at(size), target, Numerics.STRICT))
+    opened: dict[int, str] = {}
+    for size in sorted({*sizes, *(each.size for each in known)}):
+        space = space_for(family.at(size), target, Numerics.STRICT)
+        best = ranked(space)
         if best and isfinite(best[0][1]):
+            schedule = best[0][0]
             estimates[size] = extra.seconds(best[0][1])
+            if space.why_not_open(schedule, family.axis) is None:
+                opened[size] = schedule.template
     both = [each for each in known if each.size in estimates]
     at = np.log([each.size for each in both] or [1])
     ratios = np.log([each.seconds / estimates[each.size] for each in both] or [1.0])
@@ -143,7 +150,23 @@ def with_estimates(
         raise InputError(
             f"no time of {family} is known or can be estimated; allowed: tune it first"
         )
-    return [found[size] for size in sorted(found)]
+    kernels = [found[size] for size in sorted(found)]
+    return [_hoped(each, kernels, opened) for each in kernels] if hopeful else kernels
+
+
+def _hoped(
+    kernel: TableKernel, kernels: Sequence[TableKernel], opened: Mapping[int, str]
+) -> TableKernel:
+    """Return an estimated kernel as an open one, if it may be: ``opened`` has the templates of
+    those that may, by size."""
+    template = opened.get(kernel.size)
+    if template is None or kernel.schedule is not None:
+        return kernel
+    others = [each.size for each in kernels if opened.get(each.size) != template]
+    least = 1 + max((size for size in others if size < kernel.size), default=0)
+    at = np.arange(kernel.size + 1)
+    every = np.interp(at, [each.size for each in kernels], [each.seconds for each in kernels])
+    return replace(kernel, is_open=True, fewer=(*np.where(at < least, np.inf, every).tolist(),))
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def tuned_table(
     with opened(database) as known:
         while True:
             found = known_kernels(request.family, request.profile, request.target, known)
-            table = _made(request, known, found, of_records=not left)
+            table = _made(request, known, found, of_records=not left, hopeful=True)
             new = [kernel.size for kernel in table.kernels if kernel.schedule is None][:left]
             if not new:
                 remaining = {kernel.size for kernel in table.kernels} - timed
@@ -160,10 +160,12 @@ def _made(
     database: Database | None,
     known: Sequence[TableKernel],
     of_records: bool = False,
+    hopeful: bool = False,
 ) -> Table:
-    """Return the table, of the ``known`` kernels only if asked for and if there are any."""
+    """Return the table, of the ``known`` kernels only if asked for and if there are any. Kernels
+    without a record may be open if ``hopeful``."""
     about = (request.family, request.profile, request.target)
-    every = with_estimates(*about, known, usual_sizes(request.profile))
+    every = with_estimates(*about, known, usual_sizes(request.profile), hopeful)
     torch = known_torch(*about, database)
     return selected(request, every, torch, known if of_records and known else every)
 

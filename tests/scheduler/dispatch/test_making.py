@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.scheduler.dispatch.records import PRODUCT, a_schedule, put
 from tilewright.measure.records.measurement import new_job_id
 from tilewright.measure.records.run import Run
 from tilewright.scheduler.dispatch import making
-from tilewright.scheduler.dispatch.costs import known_kernels, known_torch, usual_sizes
+from tilewright.scheduler.dispatch.costs import (
+    known_kernels,
+    known_torch,
+    usual_sizes,
+    with_estimates,
+)
 from tilewright.scheduler.dispatch.family import family_of
 from tilewright.scheduler.dispatch.making import dispatch_table, tuned_table
 from tilewright.scheduler.dispatch.profile import as_profile
@@ -126,6 +133,27 @@ def test_few_searches_are_made_and_only_measured_kernels_remain(database, monkey
     assert all(seconds == pytest.approx(2 * len(some)) for some, seconds in searched)
     assert {each.provenance for each in table.kernels} == {"measured"}
     assert table == asked(database) or len(sizes) == 2 + making.FURTHER
+
+
+def test_hopes_are_open_kernels_down_to_where_another_template_is_faster(database):
+    put(database, {8: 1e-3}, TARGET)
+    profile = as_profile(PROFILE)
+    family = family_of(PRODUCT, "m", profile)
+    known = known_kernels(family, profile, TARGET, database)
+    about = (family, profile, TARGET, known, usual_sizes(profile))
+    hoped = {each.size: each for each in with_estimates(*about, hopeful=True)}
+    assert hoped == {each.size: each for each in with_estimates(*about)} | {
+        size: replace(each, is_open=True) for size, each in hoped.items() if size != 8
+    }
+    for size in (4, 24, 40):
+        alike = [other for other in hoped if (other > 16) == (size > 16) and other <= size]
+        assert [hoped[size].fewer[other] for other in alike] == [
+            pytest.approx(hoped[other].seconds) for other in alike
+        ]
+    assert hoped[40].fewer[16] == float("inf") > hoped[40].fewer[17]
+    table = making._made(making.Request(family, profile, TARGET, 2), database, known, hopeful=True)
+    assert max(each.size for each in table.kernels) == 40
+    assert not any(each.is_open for each in asked(database).kernels)
 
 
 def test_regret_beyond_the_largest_record_is_that_of_longer_calls(database):
