@@ -116,18 +116,18 @@ def tuned_table(
             found = known_kernels(request.family, request.profile, request.target, known)
             table = _made(request, known, found, of_records=not left, hopeful=True)
             new = [kernel.size for kernel in table.kernels if kernel.schedule is None][:left]
-            if not new:
-                remaining = {kernel.size for kernel in table.kernels} - timed
-                if not remaining or not isinstance(request.target, CpuTarget):
-                    break
-                for size in sorted(remaining):
+            untimed = {kernel.size for kernel in table.kernels} - timed
+            if not new and not untimed:
+                break
+            if new:
+                suite = Suite("dispatch", tuple(Member(request.family.at(size)) for size in new))
+                share = each * len(new)
+                tune_suite(suite, request.target, known, seconds=share, progress=progress)
+                left -= len(new)
+            if isinstance(request.target, CpuTarget):
+                for size in sorted({*new, *untimed}):
                     _time(request, size, request.target, known)
-                timed |= remaining
-                continue
-            suite = Suite("dispatch", tuple(Member(request.family.at(size)) for size in new))
-            share = each * len(new)
-            tune_suite(suite, request.target, known, seconds=share, progress=progress)
-            left -= len(new)
+            timed |= untimed
         if all(kernel.schedule is None for kernel in table.kernels):
             raise InputError(f"no kernel was measured in {seconds:g} s; allowed: more seconds")
         keep(table, known)
