@@ -115,6 +115,12 @@ def buffer_variables(
     return lines
 
 
+def worker_function(name: str, lines: Sequence[str]) -> list[str]:
+    """Return the C function ``name`` that a ``worker`` runs in a ``call`` of the kernel."""
+    head = [f"static void {name}(void *context, int worker) {{", "  const tw_call *call = context;"]
+    return [*head, *(f"  {line}" for line in lines), "}"]
+
+
 def entry_function(entry: str, passes: Mapping[str, int]) -> list[str]:
     """Return the C function of the kernel itself: it runs the functions in ``passes`` one after the
     other, each by so many workers."""

@@ -28,6 +28,7 @@ from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from tilewright.spaces.derivation.chains.corrections import positive
 from tilewright.spaces.derivation.scopes import Leaf, Scope, combined, series, states_of
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Binary, Call, Expression, Read
 
@@ -97,7 +98,7 @@ class RowChain:
             self._loop(level, new, masked)
             self._states(level, old, new)
         self._scale(old, new)
-        return ["{", *(f"  {line}" for line in self.lines), "}"]
+        return C.block(*self.lines)
 
     def _loop(self, level: int, new: Scope, masked: bool) -> None:
         body: list[str] = []

@@ -25,6 +25,7 @@ from tilewright.spaces.cpu.abi import (
     entry_function,
     open_extent,
     open_share,
+    worker_function,
 )
 from tilewright.spaces.cpu.chained.access import Access, copied_row
 from tilewright.spaces.cpu.chained.blocks import Blocks
@@ -39,6 +40,7 @@ from tilewright.spaces.cpu.vectors.reducers import EXTREMES, IDENTITIES
 from tilewright.spaces.derivation.chained.text import split
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.workloads.array import Array
 
 
@@ -189,15 +191,8 @@ class ChainedCode:
         """Return the C function in which each worker does its share of the items; each product has
         ``items_each`` of them."""
         head, begin, end = self._share(items_each)
-        return [
-            f"static void {name}(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            *(f"  {line}" for line in (*self._memory(), *first, *head)),
-            f"  for (long t = {begin}; t < {end}; t++) {{",
-            *(f"    {line}" for line in body),
-            "  }",
-            "}",
-        ]
+        items = C.loop("t", end, body, first=begin)
+        return worker_function(name, [*self._memory(), *first, *head, *items])
 
     def _share(self, items_each: int) -> tuple[list[str], str, str]:
         """Return the lines before a worker's share of the items, its first item, and its end."""
@@ -244,8 +239,7 @@ class ChainedCode:
     def _rows(self, body: Sequence[str], end: str = "rows") -> list[str]:
         """Write a loop over rows of a block, with the index of each part."""
         parts = split("(first_row + r)", self.chained.rows, self._names)
-        inner = [f"  {line}" for line in (*parts, *body)]
-        return [f"for (long r = 0; r < {end}; r++) {{", *inner, "}"]
+        return C.loop("r", end, [*parts, *body])
 
     def _begin_rows(self) -> list[str]:
         """Begin all rows: identities as states, copies of the left operand's rows, and visible
@@ -283,9 +277,7 @@ class ChainedCode:
         ]
         return [
             f"const long first_tile = first_key / {b.keys} * {b.keys};",
-            f"for (long tile = first_tile; tile < last_key; tile += {b.keys}) {{",
-            *(f"  {line}" for line in body),
-            "}",
+            *C.loop("tile", "last_key", body, first="first_tile", step=b.keys),
         ]
 
     def _sums(self) -> list[str]:
@@ -293,7 +285,7 @@ class ChainedCode:
         if not self._hides:
             return lines
         careful = [line for values in self._values for line in values.careful_sums()]
-        return ["if (careful) {", *indented(careful), "} else {", *indented(lines), "}"]
+        return C.when("careful", careful, lines)
 
     def _chain(self) -> list[str]:
         chained, b = self.chained, self.blocks
@@ -309,14 +301,10 @@ class ChainedCode:
             partly = "1" if chained.conditions else "low[r] > tile || high[r] < tile + count"
             masked.append(f"hidden |= {partly};")
             clear.append("hidden = 1;")
-        none = ["} else {", *(f"  {line}" for line in clear), "}"]
-        some = "if (low[r] < tile + count && high[r] > tile) {"
-        if chained.conditions:
-            body = [some, *(f"  {line}" for line in masked), *none]
-        else:
+        body = C.when("low[r] < tile + count && high[r] > tile", masked, clear)
+        if not chained.conditions:
             unmasked = [*chain.write(masked=False), "seen[r] = 1;"]
-            body = [f"if ({whole}) {{", *(f"  {line}" for line in unmasked), f"}} else {some}"]
-            body += [*(f"  {line}" for line in masked), *none]
+            body = C.when(whole, unmasked, body, brief=True)
         return self._rows(body)
 
     def _key_leaf(self, u: int, masked: bool) -> Leaf:

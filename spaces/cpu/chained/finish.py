@@ -7,6 +7,7 @@ from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.cpu.vectors.reducers import ended, identity
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Expression, Read
 
@@ -49,8 +50,7 @@ def outputs_of_row(chained: Chained, access: Access[Chained], lanes: int) -> lis
         body += [
             access.store(output, scope.text(output.value), "e", chained.width) for output in wide
         ]
-        lines.append(f"for (long e = 0; e < {chained.width.extent}; e += {lanes}) {{")
-        lines += [*(f"  {line}" for line in body), "}"]
+        lines += C.loop("e", chained.width.extent, body, step=lanes)
     return lines
 
 

@@ -20,6 +20,7 @@ from tilewright.spaces.cpu.vectors.reducers import EXTREMES, factor, identity, j
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from tilewright.spaces.derivation.scopes import Leaf, Scope
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.magnitude import magnitudes
 
 
@@ -118,8 +119,7 @@ class Merging:
         row = VectorScope("h", self.row_leaf, body, magnitudes=magnitudes(self.chained.program))
         old = VectorScope("o", begun_states(self.chained, "s"), body, row)
         body += body_of(old)
-        head = f"for (long part = 0; part < {self.splits}; part++) {{"
-        return [head, *(f"  {line}" for line in body), "}"]
+        return C.loop("part", self.splits, body)
 
     def _place(self, part: str, row: str) -> str:
         number = f"{part} * {self._rows}L + batch * {self.chained.row_count}L + {row}"

@@ -12,6 +12,7 @@ from tilewright.spaces.cpu.chained.blocks import Blocks
 from tilewright.spaces.cpu.chained.chain import weight_tiles
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.derivation.chained.view import Chained, Weighing
+from tilewright.spaces.kernels.text import C
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,7 @@ class Values:
         to = f"values{self.number} + k * sum_stride"
         matrix, width = self.weighing.matrix, self.access.chained.width
         row = copied_row(self.access.at_key("key"), matrix, width, to, self.blocks.lanes)
-        body = [f"  {line}" for line in ("const long key = tile + k;", *row)]
-        return ["for (long k = 0; k < count; k++) {", *body, "}"]
+        return C.loop("k", "count", ["const long key = tile + k;", *row])
 
     def sums(self) -> list[str]:
         """Return the lines that multiply a block's weights by a tile's rows, and add them to the

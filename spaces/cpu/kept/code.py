@@ -21,8 +21,7 @@ from math import prod
 from tilewright.spaces.algebra.index import Index, index, total
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import ARRAY_TYPES, buffer_variables, entry_function
+from tilewright.spaces.cpu.abi import ARRAY_TYPES, buffer_variables, entry_function, worker_function
 from tilewright.spaces.cpu.kept.held import Held, held
 from tilewright.spaces.cpu.kept.tile import Tile
 from tilewright.spaces.cpu.kept.tiling import Tiling
@@ -30,6 +29,7 @@ from tilewright.spaces.cpu.vectors.reducers import joined
 from tilewright.spaces.derivation.kept.tiles import Segment, moved
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
 
@@ -75,15 +75,13 @@ class KeptCode:
         written = {output.array.name for output in self.tiling.view.outputs}
         buffers = buffer_variables(self.operands, self._pointers, written, "restrict ")
         parts = f"{ARRAY_TYPES[self.element]} *restrict parts = call->workspace;"
-        return [
-            f"static void {self.entry}_{name}(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            *indented(buffers),
-            *([f"  {parts}"] if self.tiling.splits else []),
-            *indented(self._loops(self.tiling.order, {}, sharers, body)),
-            *(["  tw_flush();"] if self.streaming else []),
-            "}",
+        lines = [
+            *buffers,
+            *[parts] * self.tiling.splits,
+            *self._loops(self.tiling.order, {}, sharers, body),
+            *["tw_flush();"] * self.streaming,
         ]
+        return worker_function(f"{self.entry}_{name}", lines)
 
     def _loops(
         self,
@@ -111,7 +109,7 @@ class KeptCode:
             blocks = repeat(part.count)
             inner = partial(block, part)
             found = blocks.emit(0, inner, base=(part.first,), prefix=f"{loop.name}_")
-            lines += ["{", *indented(found), "}"]
+            lines += C.block(*found)
         return lines
 
     def _shared(
@@ -129,8 +127,10 @@ class KeptCode:
             lines: list[str] = []
             for part in parts:
                 known = [index(part.first)] if part.count == 1 else place
-                test = f"if ({place[0]} < {part.end}) " if part.end < count else ""
-                lines += [f"{'else ' if lines else ''}{test}{{", *indented(block(part, known)), "}"]
+                inside = block(part, known)
+                test = f"{place[0]} < {part.end}" if part.end < count else ""
+                first, *others = C.when(test, inside) if test else C.block(*inside)
+                lines += [f"{'else ' if lines else ''}{first}", *others]
             return lines
 
         worker = index("worker", sharers)
@@ -227,8 +227,8 @@ class KeptCode:
             part = f"tw_load_{self.element}({self._place(tile, place, 'part')})"
             state = tile.state(place)
             lines.append(f"{state} = {joined(self.tiling.view.reducer, state, part)};")
-        parts = [f"for (long part = 0; part < {self.tiling.workers}; part++) {{"]
-        return [*tile.declared(), *parts, *indented(lines), "}", *tile.outputs(self.streaming)]
+        merged = C.loop("part", self.tiling.workers, lines)
+        return [*tile.declared(), *merged, *tile.outputs(self.streaming)]
 
     def _place(self, tile: Tile, place: tuple[int, int], part: str) -> str:
         steps, step = [], 1

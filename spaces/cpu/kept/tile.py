@@ -20,6 +20,7 @@ from tilewright.spaces.derivation.kept.view import Bounded, KeptView
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.derivation.scopes import Scope
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.tree import Expression, Read
 
 By = Mapping[str, int]
@@ -123,12 +124,11 @@ class Tile:
         lines: list[str] = []
         for tests in sorted(groups, key=len):
             inner = self._group(groups[tests])
-            head = f"if ({' && '.join(tests)}) {{" if tests else "{"
-            lines += [head, *indented(inner), "}"]
+            lines += C.when(" && ".join(tests), inner) if tests else C.block(*inner)
             if tests and self._multiplies:
                 lines += ["else {", *indented(self._group(groups[tests], outside=True)), "}"]
         if never and self._multiplies:
-            lines += ["{", *indented(self._group(never, outside=True)), "}"]
+            lines += C.block(*self._group(never, outside=True))
         return lines
 
     @property
@@ -188,7 +188,7 @@ class Tile:
             for output, value in zip(self.view.outputs, self.view.values, strict=True):
                 text = scope.text(value)
                 lines.append(self._store(output, self.by(place), text, place[1], streaming))
-        return ["{", *indented(lines), "}"]
+        return C.block(*lines)
 
     def _store(self, output: Access, by: By, value: str, vector: int, streaming: bool) -> str:
         dtype, where = output.array.dtype, self.place(output, by)

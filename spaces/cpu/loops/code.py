@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import entry_function
+from tilewright.spaces.cpu.abi import entry_function, worker_function
 from tilewright.spaces.cpu.loops.prelude import ACCESS, C_TYPES, HELPERS, LIBRARY
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.loops.nest import NestCode
 from tilewright.spaces.loops.plan import Nest, Plan
 from tilewright.spaces.workloads.array import Array
@@ -53,17 +53,12 @@ class LoopsCode:
         reduced = code.reduction("0", "1") if nest.stage.reducer else code.value()
         element = [*code.at_element(), *reduced, *code.stores()]
         step, begin = self._workers(nest) * self.chunk, f"(i64)worker * {self.chunk}"
-        return [
-            f"static void {self._name(number)}(void *context, int worker) {{",
-            *indented(["const tw_call *call = context;", *self._pointers(nest)]),
-            f"  for (i64 first = {begin}; first < {code.count}; first += {step}) {{",
-            f"    const i64 end = tw_least(first + {self.chunk}, {code.count});",
-            "    for (i64 n = first; n < end; n++) {",
-            *indented(indented(indented(element))),
-            "    }",
-            "  }",
-            "}",
+        chunk = [
+            f"const i64 end = tw_least(first + {self.chunk}, {code.count});",
+            *C.loop("n", "end", element, first="first", kind="i64"),
         ]
+        share = C.loop("first", code.count, chunk, first=begin, step=step, kind="i64")
+        return worker_function(self._name(number), [*self._pointers(nest), *share])
 
     @cached_property
     def _variables(self) -> Mapping[str, str]:

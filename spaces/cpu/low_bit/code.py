@@ -14,7 +14,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import FLOAT, PAGE, entry_function
+from tilewright.spaces.cpu.abi import FLOAT, PAGE, entry_function, worker_function
 from tilewright.spaces.cpu.loops.prelude import ACCESS, C_TYPES
 from tilewright.spaces.cpu.low_bit.decoding import Decoding, Lines
 from tilewright.spaces.cpu.low_bit.tile import CodedTile, Shared
@@ -136,12 +136,7 @@ class CodedCode:
     # -- functions ---------------------------------------------------------------------------------
 
     def _function(self, name: str, body: Lines) -> Lines:
-        return [
-            f"static void {self.entry}_{name}(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            *indented(body),
-            "}",
-        ]
+        return worker_function(f"{self.entry}_{name}", body)
 
     def _share(self, count: int) -> Lines:
         """Declare the C variables of a worker's part of ``count`` items."""

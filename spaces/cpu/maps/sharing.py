@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import entry_function, open_share
+from tilewright.spaces.cpu.abi import entry_function, open_share, worker_function
 from tilewright.spaces.cpu.maps.names import Names
 from tilewright.spaces.cpu.maps.tiling import Tiling
 from tilewright.spaces.derivation.maps.order import ROWS
@@ -94,16 +93,14 @@ class Sharing:
         scratch = int(self.tiling.scratch_bytes)
         turned = f"(void *)((char *)call->workspace + {worker * scratch})" if scratch else "0"
         ahead = bool(self.tiling.turns_ahead)
-        return [
-            f"static void {self.entry}_work(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            f"  {self.names.held} *turned = {turned};",
-            *([f"  long at[2][{len(self.names.starts)}], tile = 0;"] if ahead else []),
-            *indented(self._tasks(self._next_task if ahead else self._task)),
-            *([f"  {self._written('0, 0')}"] if ahead else []),
-            *(["  tw_flush();"] if self.values["streaming_stores"] else []),
-            "}",
+        lines = [
+            f"{self.names.held} *turned = {turned};",
+            *([f"long at[2][{len(self.names.starts)}], tile = 0;"] if ahead else []),
+            *self._tasks(self._next_task if ahead else self._task),
+            *([self._written("0, 0")] if ahead else []),
+            *(["tw_flush();"] if self.values["streaming_stores"] else []),
         ]
+        return worker_function(f"{self.entry}_work", lines)
 
     def _starts(self, task: Sequence[Index]) -> list[str]:
         """Return the indices at which a tile begins, as C expressions."""

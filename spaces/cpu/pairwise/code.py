@@ -20,7 +20,7 @@ from functools import cached_property
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.layout import row_major, strided
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import LINE, buffer_variables, entry_function
+from tilewright.spaces.cpu.abi import LINE, buffer_variables, entry_function, worker_function
 from tilewright.spaces.cpu.blocked.packing import RightBlock
 from tilewright.spaces.cpu.chained.access import Access, copied_row
 from tilewright.spaces.cpu.chained.chain import HIDDEN
@@ -31,6 +31,7 @@ from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.cpu.tiles.steps import Stream
 from tilewright.spaces.derivation.chained.text import split
 from tilewright.spaces.derivation.pairwise.view import PairSum, Pairwise, Scalar, Score
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.workloads.array import Array
 
@@ -157,20 +158,14 @@ class PairwiseCode:
     def _work(self) -> list[str]:
         share = ceil_div(self.pairwise.batches, self.workers)
         end = f"tw_least({self.pairwise.batches}, (worker + 1L) * {share})"
+        begin = f"worker * {share}L"
         body = [
             *split("batch", self.pairwise.batch, self._names),
             *self._product(),
             *self._stored_rows(),
         ]
-        return [
-            f"static void {self._worker}(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            *(f"  {line}" for line in self._memory()),
-            f"  for (long batch = worker * {share}L; batch < {end}; batch++) {{",
-            *(f"    {line}" for line in body),
-            "  }",
-            "}",
-        ]
+        loop = C.loop("batch", end, body, first=begin)
+        return worker_function(self._worker, [*self._memory(), *loop])
 
     def _memory(self) -> list[str]:
         written = {each.output.array.name for each in self.pairwise.sums}
@@ -223,8 +218,7 @@ class PairwiseCode:
             *(found if self.pairwise.is_bounded else []),
             *self._stored_keys(),
         ]
-        head = f"for (long tile = 0; tile < {self.pairwise.key.extent}; tile += {b.keys}) {{"
-        return [head, *indented(body), "}"]
+        return C.loop("tile", self.pairwise.key.extent, body, step=b.keys)
 
     def _row_blocks(self) -> list[str]:
         b, count = self.blocks, self.pairwise.row_count
@@ -234,39 +228,33 @@ class PairwiseCode:
             unseen = "last_key <= tile || first_key >= tile + count"
             body.append(f"if ({unseen}) continue;")
         body += [*self._row_matrices(), *self._scores(), *self._weights(), *self._sums()]
-        return [
-            f"for (long first_row = 0; first_row < {count}; first_row += {b.rows}) {{",
-            *indented(body),
-            "}",
-        ]
+        return C.loop("first_row", count, body, step=b.rows)
 
     # -- what rows and keys have -------------------------------------------------------------------
 
     def _rows(self, body: Sequence[str]) -> list[str]:
         """Write a loop over rows of a block, with the index of each part."""
         parts = split("(first_row + r)", self.pairwise.rows, self._names)
-        return ["for (long r = 0; r < rows; r++) {", *indented([*parts, *body]), "}"]
+        return C.loop("r", "rows", [*parts, *body])
 
     def _row_matrices(self) -> list[str]:
         b, lines = self.blocks, []
         for n, (matrix, part) in enumerate(self.pairwise.row_matrices):
             to = f"rows{n} + r * {b.stride(part)}"
-            row = copied_row(self._access, matrix, part, to, b.lanes)
-            lines += ["{", *indented(row), "}"]
+            lines += C.block(*copied_row(self._access, matrix, part, to, b.lanes))
         return self._rows(lines)
 
     def _key_matrices(self) -> list[str]:
         b, lines = self.blocks, ["const long key = tile + k;"]
         for n, (matrix, part) in enumerate(self.pairwise.key_matrices):
             to = f"keys{n} + k * {b.stride(part)}"
-            row = copied_row(self._access.at_key("key"), matrix, part, to, b.lanes)
-            lines += ["{", *indented(row), "}"]
+            lines += C.block(*copied_row(self._access.at_key("key"), matrix, part, to, b.lanes))
         packing = [
             f"{self._packs[self._packed(score)]}(keys{self._of_key(score)}, packed{n}, "
             f"{score.depth.extent}, count);"
             for n, score in enumerate(self.pairwise.scores)
         ]
-        return ["for (long k = 0; k < count; k++) {", *indented(lines), "}", *packing]
+        return [*C.loop("k", "count", lines), *packing]
 
     def _of_key(self, score: Score) -> int:
         return self.pairwise.key_matrices.index((score.right, score.depth))
@@ -282,14 +270,12 @@ class PairwiseCode:
 
     def _keys_of_tile(self, body: Sequence[str]) -> list[str]:
         """Write a loop over the keys of a tile, numbered by ``r``."""
-        inner = ["const long key = tile + r;", *body]
-        return ["for (long r = 0; r < count; r++) {", *indented(inner), "}"]
+        return C.loop("r", "count", ["const long key = tile + r;", *body])
 
     def _all_rows(self, body: Sequence[str]) -> list[str]:
         """Write a loop over all rows of a product, with the index of each part."""
         parts = split("r", self.pairwise.rows, self._names)
-        head = f"for (long r = 0; r < {self.pairwise.row_count}; r++) {{"
-        return [head, *indented([*parts, *body]), "}"]
+        return C.loop("r", self.pairwise.row_count, [*parts, *body])
 
     def _scalar(self, access: Access[Pairwise], n: int, scalar: Scalar) -> list[str]:
         lines: list[str] = []
@@ -303,16 +289,12 @@ class PairwiseCode:
         if bounded:
             value = f"tw_select(tw_ramp(at) < {term.extent}, {value}, tw_set(0.0f))"
         body.append(f"total += {value};")
-        return [
-            "{",
-            "  vf total = tw_set(0.0f);",
-            *indented(lines),
-            f"  for (long at = 0; at < {term.extent}; at += {lanes}) {{",
-            *(f"    {line}" for line in body),
-            "  }",
-            f"  scalar{n}[r] = tw_across_sum(total);",
-            "}",
-        ]
+        return C.block(
+            "vf total = tw_set(0.0f);",
+            *lines,
+            *C.loop("at", term.extent, body, step=lanes),
+            f"scalar{n}[r] = tw_across_sum(total);",
+        )
 
     # -- pairs -------------------------------------------------------------------------------------
 
@@ -339,13 +321,7 @@ class PairwiseCode:
         body = ["long low, high;", *self._access.row_bounds("low", "high")]
         if self.pairwise.conditions:
             return self._rows([*body, *masked])
-        body += [
-            "if (low <= tile && high >= tile + count) {",
-            *indented(whole),
-            "} else {",
-            *indented(masked),
-            "}",
-        ]
+        body += C.when("low <= tile && high >= tile + count", whole, masked)
         return self._rows(body)
 
     def _sums(self) -> list[str]:
@@ -355,7 +331,7 @@ class PairwiseCode:
         careful = [
             line for n, each in enumerate(self.pairwise.sums) for line in self._careful(n, each)
         ]
-        return ["if (careful) {", *indented(careful), "} else {", *indented(lines), "}"]
+        return C.when("careful", careful, lines)
 
     def _operands(self, n: int, each: PairSum) -> tuple[str, str, int]:
         """Return the array of weights, that of the matrix, and the stride of rows of the matrix and
@@ -421,6 +397,5 @@ class PairwiseCode:
                 stride = self.blocks.stride(each.width)
                 value = f"tw_load_float32(sums{n} + r * {stride} + e)"
                 store = access.store(each.output, value, "e", each.width)
-                head = f"for (long e = 0; e < {each.width.extent}; e += {self.blocks.lanes})"
-                lines.append(f"{head} {store}")
+                lines += C.loop("e", each.width.extent, store, step=self.blocks.lanes)
         return lines

@@ -11,6 +11,7 @@ from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.derivation.chains.corrections import positive
 from tilewright.spaces.derivation.pairwise.view import Pairwise
 from tilewright.spaces.derivation.scopes import Scope
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Expression
 
@@ -36,8 +37,7 @@ class Weights:
             f"tw_store_float32(pairs{n} + r * pair_stride + v, {value});"
             for n, value in enumerate(values)
         ]
-        loop = f"for (long v = 0; v < count; v += {self.lanes}) {{"
-        return ["{", *(f"  {x}" for x in (*lines, loop, *(f"  {y}" for y in body), "}")), "}"]
+        return C.block(*lines, *C.loop("v", "count", body, step=self.lanes))
 
     def _inside(self, keys: Scope) -> str:
         """Write the mask of the keys of a vector that count, and return its variable."""

@@ -15,7 +15,13 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import ARRAY_TYPES, PAGE, buffer_variables, entry_function
+from tilewright.spaces.cpu.abi import (
+    ARRAY_TYPES,
+    PAGE,
+    buffer_variables,
+    entry_function,
+    worker_function,
+)
 from tilewright.spaces.cpu.ragged.row import RowCode, Tuning, state_size
 from tilewright.spaces.derivation.ragged.view import RaggedView
 from tilewright.spaces.dtypes import dtype
@@ -138,12 +144,7 @@ class RaggedCode:
     # -- functions -------------------------------------------------------------------------------
 
     def _function(self, name: str, body: Sequence[str]) -> list[str]:
-        return [
-            f"static void {self.entry}_{name}(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            *indented(body),
-            "}",
-        ]
+        return worker_function(f"{self.entry}_{name}", body)
 
     def _cleared(self) -> list[str]:
         """Write the loop that clears the ends of all rows."""

@@ -24,6 +24,7 @@ from tilewright.spaces.cpu.abi import (
     entry_function,
     open_extent,
     open_share,
+    worker_function,
 )
 from tilewright.spaces.cpu.rows.access import RowAccess
 from tilewright.spaces.cpu.rows.column_sums import ColumnSums
@@ -112,13 +113,9 @@ class RowsCode:
             lines = (spatial(self.workers) * share).emit(
                 worker, self._item, extents=(every,), prefix="r"
             )
-        return [
-            f"static void {self.entry}_work(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            *(f"  {line}" for line in (*self._buffers(), *lines, *self._ended())),
-            *(["  tw_flush();"] if self.streaming else []),
-            "}",
-        ]
+        flush = ["tw_flush();"] * self.streaming
+        lines = [*self._buffers(), *lines, *self._ended(), *flush]
+        return worker_function(f"{self.entry}_work", lines)
 
     @cached_property
     def _names(self) -> Mapping[str, str]:

@@ -18,8 +18,7 @@ from functools import cached_property
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.layout import Strided, strided
 from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import entry_function
+from tilewright.spaces.cpu.abi import entry_function, worker_function
 from tilewright.spaces.cpu.tiles.kernel_parts import Tile, tile_choice, tile_extents
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.cpu.tiles.turns import Turn
@@ -201,16 +200,13 @@ class WindowsCode:
     def _work(self, lines: Sequence[str]) -> list[str]:
         """Return a worker's function around ``lines``, with pointers to its scratch memory."""
         worker = index("worker", self.blocks.workers)
-        return [
-            f"static void {self.entry}_work(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            f"  char *own = (char *)call->workspace + {self._memory.worker_start};",
-            f"  float *pr = (float *)(own + {worker * self._memory.worker_bytes});",
-            f"  float *sums = pr + {self._memory.packed_floats};",
-            *indented(self._patch()),
-            *indented(lines),
-            "}",
+        own = [
+            f"char *own = (char *)call->workspace + {self._memory.worker_start};",
+            f"float *pr = (float *)(own + {worker * self._memory.worker_bytes});",
+            f"float *sums = pr + {self._memory.packed_floats};",
+            *self._patch(),
         ]
+        return worker_function(f"{self.entry}_work", [*own, *lines])
 
     def _patch(self) -> list[str]:
         """Declare the C variables of a worker's patch."""

@@ -18,8 +18,7 @@ from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.layout import strided
 from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import PAGE, entry_function
+from tilewright.spaces.cpu.abi import PAGE, entry_function, worker_function
 from tilewright.spaces.cpu.tiles.kernel_parts import tile_choice, tile_extents
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
@@ -146,16 +145,14 @@ class WinogradCode:
             ceil_div(b.squares, b.chunk_squares),
             ceil_div(self.view.column.extent, b.chunk_columns),
         )
-        return [
-            f"static void {self.entry}_work(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            f"  char *own = (char *)call->workspace + {self._copy_bytes};",
-            f"  float *u = (float *)(own + {worker * self._worker_bytes});",
-            f"  float *v = u + {filters}, *s = v + {squares};",
-            *indented(self._pointers()),
-            *indented(chunks.emit(worker, self._chunk, extents=extents, prefix="n")),
-            "}",
+        lines = [
+            f"char *own = (char *)call->workspace + {self._copy_bytes};",
+            f"float *u = (float *)(own + {worker * self._worker_bytes});",
+            f"float *v = u + {filters}, *s = v + {squares};",
+            *self._pointers(),
+            *chunks.emit(worker, self._chunk, extents=extents, prefix="n"),
         ]
+        return worker_function(f"{self.entry}_work", lines)
 
     def _pointers(self) -> list[str]:
         """Declare the C pointers to all arrays, at their first row, column and term."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import worker_function
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.workloads.array import Array
 
@@ -55,13 +55,11 @@ class SharedCopy(ABC):
         c_type, table = C_TYPES[self.operand.dtype], self.table
         worker = index("worker", workers)
         shares = spatial(workers) * repeat(ceil_div(self.lines, workers))
-        read = [f"  const int *table = call->buffers[{arrays.index(table.name)}];"] if table else []
-        return [
-            f"static void {name}(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            f"  const {c_type} *from = call->buffers[{arrays.index(self.operand.name)}];",
+        read = [f"const int *table = call->buffers[{arrays.index(table.name)}];"] if table else []
+        lines = [
+            f"const {c_type} *from = call->buffers[{arrays.index(self.operand.name)}];",
             *read,
-            f"  {c_type} *to = ({c_type} *)((char *)call->workspace + {start});",
-            *indented(shares.emit(worker, self.copied, extents=(self.lines,), prefix="n")),
-            "}",
+            f"{c_type} *to = ({c_type} *)((char *)call->workspace + {start});",
+            *shares.emit(worker, self.copied, extents=(self.lines,), prefix="n"),
         ]
+        return worker_function(name, lines)
