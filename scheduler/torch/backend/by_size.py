@@ -20,7 +20,7 @@ from torch import fx
 from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.kernels.open_keys import calling_at
 from tilewright.scheduler.torch.regions.region import Region
-from tilewright.scheduler.torch.regions.sizes import hints_of, number_of
+from tilewright.scheduler.torch.regions.sizes import admits, hints_of, number_of, within
 from tilewright.scheduler.torch.translation.nodes import fake
 from tilewright.spaces.algebra.integers import ceil_div
 
@@ -71,6 +71,7 @@ class Sizes:
     def __init__(
         self, graph: fx.Graph, inputs: Sequence[Any], regions: Sequence[tuple[Choice, Region]]
     ) -> None:
+        self._graph = graph
         self._extents = [_extent(*each) for each in regions if each[1].open_key]
         self._places = {symbol: _place(symbol, inputs) for symbol in hints_of(graph)}
         self._known: dict[tuple[int, ...], bool] = {}
@@ -93,11 +94,18 @@ class Sizes:
 
     def spans(self) -> list[range]:
         """Return the spans of covered sizes that are served alike, of a graph with a
-        :attr:`symbol`."""
+        :attr:`symbol`; none has sizes that the graph is never called with."""
         symbol = self.symbol
         starts = sorted({1}.union(*(extent.starts(symbol) for extent in self._extents)))
-        spans = [range(*ends) for ends in pairwise(starts)]
-        return [span for span in spans if self._are_covered({symbol: span.start})]
+        spans = [within(self._graph, symbol, range(*ends)) for ends in pairwise(starts)]
+        return [span for span in spans if span and self._are_covered({symbol: span.start})]
+
+    def middle(self, span: range) -> int | None:
+        """Return the size in the middle of a span, or one of its ends where the graph is not called
+        with that; None if it is called with none of these."""
+        sizes = (span[len(span) // 2], span[0], span[-1])
+        admitted = (size for size in sizes if admits(self._graph, {self.symbol: size}))
+        return next(admitted, None)
 
     def leave(self, span: range) -> None:
         """Leave the calls of a span to the graph without kernels."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,9 +14,23 @@ WARM_UP = 2
 """Calls before the capture, in which kernels are loaded and libraries get their workspaces."""
 
 
-def replayed(
-    call: Callable[[Sequence[Any]], Any], inputs: Sequence[Sequence[Any]]
-) -> Callable[[], float]:
+@dataclass(frozen=True)
+class Replays:
+    """A graph of one call for each of ``inputs``, which replays it so many times and answers with
+    the seconds of one call. It keeps the call and the inputs: the graph reads and writes memory
+    that they own."""
+
+    graph: torch.cuda.CUDAGraph
+    call: Callable[[Sequence[Any]], Any]
+    inputs: Sequence[Sequence[Any]]
+    repeats: int
+
+    def __call__(self) -> float:
+        """Replay the graph, and return the seconds of one call."""
+        return _seconds(self.graph, self.repeats) / len(self.inputs)
+
+
+def replayed(call: Callable[[Sequence[Any]], Any], inputs: Sequence[Sequence[Any]]) -> Replays:
     """Capture a call with each of ``inputs``, one after the other.
 
     The result replays the graph and answers with the seconds of one call. Raises RuntimeError if
@@ -32,7 +47,7 @@ def replayed(
         for each in inputs:
             call(each)
     repeats = max(1, min(1000, round(LONG_ENOUGH / max(_seconds(graph, 1), 1e-7))))
-    return lambda: _seconds(graph, repeats) / len(inputs)
+    return Replays(graph, call, inputs, repeats)
 
 
 def _seconds(graph: torch.cuda.CUDAGraph, repeats: int) -> float:

@@ -123,7 +123,8 @@ class WholeGraph:
         if sizes.symbol is None:
             return times.gain >= 1
         most = memory_limit() / 4
-        spans = {(span.start + span.stop - 1) // 2: span for span in sizes.spans()}
+        found = ((sizes.middle(span), span) for span in sizes.spans())
+        spans = {middle: span for middle, span in found if middle is not None}
         middles = [m for m in spans if judging.size(self.inputs, {sizes.symbol: m}) <= most]
         if not middles:
             return times.gain >= 1

@@ -53,6 +53,30 @@ def hints_of(graph: fx.Graph) -> dict[Any, int]:
     return found
 
 
+def within(graph: fx.Graph, symbol: Any, span: range) -> range:
+    """Return the part of a span of values of a symbol that the graph may be called with, as far as
+    the range is known in which the symbol is."""
+    known = _environment(graph).var_to_range.get(symbol)
+    if known is None:
+        return span
+    least, most = max(span.start, known.lower), min(span.stop - 1, known.upper)
+    return range(int(least), int(most) + 1)
+
+
+def admits(graph: fx.Graph, values: Values) -> bool:
+    """Tell whether what the graph was captured under is true for these values of its symbols: calls
+    of others are not given to it, and it may read beyond its inputs there."""
+    environment = _environment(graph)
+    conditions = [guard.expr.xreplace(environment.replacements) for guard in environment.guards]
+    about = [each for each in conditions if each.free_symbols & values.keys()]
+    return all(str(each.xreplace(values)) == "True" for each in about)
+
+
+def _environment(graph: fx.Graph) -> Any:
+    """Return what torch knows about the symbols of a graph that has some."""
+    return next(_symbolic(graph)).node.shape_env
+
+
 def copies(graph: fx.Graph, hints: Values) -> list[Fixed]:
     """Return the copy with the sizes that the graph was captured with, and some of larger sizes.
     These stay multiples of the former."""

@@ -24,6 +24,7 @@ from tilewright.scheduler.torch.backend.by_size import BySize  # noqa: E402
 from tilewright.scheduler.torch.kernels.functions import functions  # noqa: E402
 from tilewright.scheduler.torch.kernels.open_keys import LINE  # noqa: E402
 from tilewright.scheduler.torch.regions.partition import partition  # noqa: E402
+from tilewright.scheduler.torch.regions.sizes import admits, hints_of, within  # noqa: E402
 
 TARGET = detect_target("cpu", 1)
 TIMES = {1: 1e-6, 8: 4e-6, 32: 1e-5}
@@ -225,3 +226,33 @@ def test_a_graph_that_is_slower_at_every_size_is_torchs(known, monkeypatch) -> N
     (graph,) = explain(fast).graphs
     assert (graph.by, graph.why) == ("torch", "the whole graph is slower with kernels")
     assert not graph.sizes
+
+
+def test_a_graph_is_not_timed_at_sizes_that_it_is_never_called_with(known, monkeypatch) -> None:
+    """Its cache has 20 rows: compiled code that is given more reads beyond them."""
+    weight, cache = torch.randn(24, 40), torch.randn(20, 24)
+    rows: list[int] = []
+
+    def in_turns(ours: Any, rival: Any, inputs: Any) -> judging.Times:
+        rows.extend(each.shape[0] for each in inputs[0] if getattr(each, "shape", ())[1:] == (24,))
+        return judging.Times(1.0, 2.0)
+
+    monkeypatch.setattr(judging, "in_turns", in_turns)
+    fast = compiled(lambda x: (cache[: x.shape[0]] * x) @ weight, known)
+    with torch.no_grad():
+        for size in (7, 20, 3):
+            x = rows_of(size, 24) if size == 7 else torch.randn(size, 24)
+            torch.testing.assert_close(fast(x), (cache[:size] * x) @ weight, rtol=1e-4, atol=1e-5)
+    (graph,) = explain(fast).graphs
+    assert graph.sizes == "2-20"
+    assert 2 < max(rows) <= 20
+
+
+def test_what_a_graph_was_captured_under_is_known(known) -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.shape[0] < 30 and x.shape[0] % 3 == 1 else x
+
+    graph = captured(model, rows_of(7, 24))  # type: ignore[arg-type]
+    (symbol,) = hints_of(graph)
+    assert within(graph, symbol, range(1, 100)) == range(2, 30)
+    assert [size for size in range(2, 12) if admits(graph, {symbol: size})] == [4, 7, 10]
