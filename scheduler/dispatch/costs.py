@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -120,13 +120,13 @@ def with_estimates(
     target: Target,
     known: Sequence[TableKernel],
     sizes: Iterable[int],
-    hopeful: bool = False,
+    timed: Container[int] | None = None,
 ) -> list[TableKernel]:
     """Return the known kernels and those of other ``sizes``, by size.
 
     The latter's latencies are the roofline's least, times what measured ones differ from it at the
-    nearest sizes. If ``hopeful``, those that may be open are taken to be as fast with fewer rows as
-    kernels of these are, down to where other templates are faster.
+    nearest sizes. If ``timed`` sizes are given, kernels of others that may be open are taken to be
+    as fast with fewer rows as kernels of these are, down to where other templates are faster.
     """
     extra = extra_for(family, profile.last, target)
     estimates: dict[int, float] = {}
@@ -151,16 +151,18 @@ def with_estimates(
             f"no time of {family} is known or can be estimated; allowed: tune it first"
         )
     kernels = [found[size] for size in sorted(found)]
-    return [_hoped(each, kernels, opened) for each in kernels] if hopeful else kernels
+    if timed is None:
+        return kernels
+    return [each if each.size in timed else _hoped(each, kernels, opened) for each in kernels]
 
 
 def _hoped(
     kernel: TableKernel, kernels: Sequence[TableKernel], opened: Mapping[int, str]
 ) -> TableKernel:
-    """Return an estimated kernel as an open one, if it may be: ``opened`` has the templates of
-    those that may, by size."""
+    """Return a kernel as an open one, if it may be: ``opened`` has the templates of those that may,
+    by size."""
     template = opened.get(kernel.size)
-    if template is None or kernel.schedule is not None:
+    if template is None:
         return kernel
     others = [each.size for each in kernels if opened.get(each.size) != template]
     least = 1 + max((size for size in others if size < kernel.size), default=0)

@@ -1,8 +1,9 @@
-"""A family: workloads that differ in the extent of one axis alone, whose points are independent.
+"""A family: workloads that differ in the extent of one axis alone.
 
-What a kernel of the family computes at one point of the axis depends on no other point. So a call
-of any size can be cut into pieces, each computed by a kernel of the piece's size: the arrays' rows
-lie one after the other in memory, and a piece of an array is again a dense array.
+The arrays' points along the axis lie one after the other in memory, and a piece of an array is
+again a dense array. Where what a kernel computes at one point depends on no other point, a call of
+any size can be cut into pieces, each computed by a kernel of the piece's size. Where all points
+are reduced, such as the keys of attention, only kernels that take their number serve other sizes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tilewright.spaces.operators import workload as make_workload
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
 from tilewright.spaces.workloads.computation import PROGRAM, Computation
+from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ class Family:
     """The workloads of ``operator`` and ``parameters`` with any size of ``axis``.
 
     ``inputs`` and ``outputs`` have, of each array in the order of calls, the dimension that is the
-    axis; None if the array does not have it.
+    axis; None if the array does not have it. Calls can be cut into pieces, or filled up, if points
+    are ``independent`` of each other.
     """
 
     operator: str
@@ -45,6 +48,7 @@ class Family:
     axis: str
     inputs: tuple[int | None, ...] = ()
     outputs: tuple[int | None, ...] = ()
+    independent: bool = True
     _made: dict[int, Workload] = field(default_factory=dict, compare=False, repr=False)
 
     def at(self, size: int) -> Workload:
@@ -83,8 +87,8 @@ def family_of(given: Workload | str | Described, axis: str, profile: Profile) ->
     """Return the family of a workload along ``axis``; the extent that it has there does not matter,
     and text may leave it out.
 
-    Raises :class:`InputError` for an unknown axis, and for one whose points depend on each other or
-    lie apart in memory.
+    Raises :class:`InputError` for an unknown axis, and for one whose points depend on each other,
+    unless all of them are reduced, or lie apart in memory.
     """
     if not axis.isidentifier():
         raise InputError(
@@ -105,10 +109,11 @@ def family_of(given: Workload | str | Described, axis: str, profile: Profile) ->
     one, many = calling_of(small), calling_of(large)
     inputs = _dimensions(one.inputs, many.inputs, axis)
     outputs = _dimensions(one.outputs, many.outputs, axis)
-    _check_independent(small, large, changed[0], inputs | outputs)
+    independent = _is_independent(small, large, changed[0], inputs | outputs)
     if not any(place is not None for place in inputs.values()):
         raise InputError(f"no input has the axis {axis}; allowed: an axis of an input")
-    return Family(operator, made.parameters, axis, (*inputs.values(),), (*outputs.values(),))
+    places = (*inputs.values(),), (*outputs.values(),)
+    return Family(operator, made.parameters, axis, *places, independent)
 
 
 def _extents(workload: Workload) -> Mapping[str, int]:
@@ -181,17 +186,24 @@ def rows(place: int, first: int, end: int) -> tuple[slice, ...]:
     return (*[slice(None)] * place, slice(first, end))
 
 
-def _check_independent(
+def _is_independent(
     small: Workload, large: Workload, axis: str, places: Mapping[str, int | None]
-) -> None:
-    """Raise :class:`InputError` if a point of the axis depends on other ones, or on its number."""
+) -> bool:
+    """Tell whether no point of the axis depends on other ones: they do if all of them are reduced.
+
+    Raises :class:`InputError` if points depend on some of the others, or on their number.
+    """
     program = getattr(large, "program", None)
     if program is None:
         if next(each for each in getattr(large, "axes", ()) if each.name == axis).reduction:
             raise InputError(f"{axis} is summed over; allowed: an axis of the output")
-        return
+        return True
     if _lines(small) != _lines(large):
         raise InputError(f"the program computes with the extent of {axis}; allowed: other axes")
+    if _is_reduced(program, axis):
+        if reason := why_not_outermost(program, axis, reduced=True):
+            raise InputError(f"{reason}; allowed: other axes")
+        return False
     dimensions = dict(places)
     for condition in program.conditions:
         if not _is_plain(condition, axis, dimensions):
@@ -203,6 +215,15 @@ def _check_independent(
                 f"points of {axis} depend on each other in {str(stage)[:80]}; "
                 f"allowed: an axis that is only an index [{axis}]"
             )
+    return True
+
+
+def _is_reduced(program: Program, axis: str) -> bool:
+    """Tell whether all points of an axis are reduced before anything is written."""
+    written = (program.stage[output.name].axes for output in program.outputs)
+    return any(axis in stage.over for stage in program.stages) and not any(
+        axis in axes for axes in written
+    )
 
 
 def _lines(workload: Workload) -> list[str]:

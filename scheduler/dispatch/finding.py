@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,9 @@ from tilewright.scheduler.dispatch.costs import (
 from tilewright.scheduler.dispatch.family import Family
 from tilewright.scheduler.dispatch.keeping import Kept, kept
 from tilewright.scheduler.dispatch.making import KERNELS, Request, selected
+from tilewright.scheduler.dispatch.open_kernels import open_seconds
 from tilewright.scheduler.dispatch.profile import LARGEST_SIZE, Profile, Range
-from tilewright.scheduler.dispatch.table import Table
+from tilewright.scheduler.dispatch.table import Table, TableKernel
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
@@ -39,12 +41,13 @@ class Tables:
         self._database, self._target = database, target
 
     def of(self, family: Family) -> Table | None:
-        """Return the table of a family; None where no kernel of it is on record."""
-        for each in self._kept:
-            table = each.table() if each.family == family.key else None
-            if table is not None:
-                return self._selected(family, table)
-        return self._of_records(family)
+        """Return the table of a family; None where no kernel of it is on record, or none that
+        serves all sizes of a family whose calls cannot be cut."""
+        known = (each.table() for each in self._kept if each.family == family.key)
+        table = next((each for each in known if each is not None), None)
+        with suppress(InputError):
+            return self._of_records(family) if table is None else self._selected(family, table)
+        return None
 
     def with_size_of(self, workload: Workload) -> Table | None:
         """Return the latest table kept that has a workload as one of its sizes; None if none
@@ -72,7 +75,15 @@ class Tables:
     def _selected(self, family: Family, table: Table) -> Table:
         request = Request(family, table.profile, self._target, len(table.kernels))
         torch = torch_beside(family, table.last, self._comparisons)
-        return selected(request, table.kernels, torch, table.kernels)
+        kernels = [self._timed(table.family, each) for each in table.kernels]
+        return selected(request, kernels, torch, kernels)
+
+    def _timed(self, family: Family, kernel: TableKernel) -> TableKernel:
+        """Return a kernel with its times of fewer rows, which tables do not keep."""
+        if kernel.schedule is None or not kernel.is_open:
+            return kernel
+        about = family, kernel.size, kernel.schedule, self._target, self._database
+        return replace(kernel, fewer=open_seconds(*about))
 
     def _of_records(self, family: Family) -> Table | None:
         sizes = recorded_sizes(family, LARGEST_SIZE, self._workloads)

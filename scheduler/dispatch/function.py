@@ -145,6 +145,11 @@ class Dispatch:
             return self._functions[size](*arrays, out=out)
         if row.size > size and row.size in self._open:
             return self._open[row.size](*arrays, out=out)
+        if not self.table.family.independent:
+            raise InputError(
+                f"no kernel on {self.target.text} takes {self.table.family.axis}={size}; allowed: "
+                f"{', '.join(map(str, self._functions))}"
+            )
         plan = self._plans.get(size)
         if plan is None:
             plan = self._plans[size] = _Plan(self.table, size, self.target.kind, self._open)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from itertools import combinations, groupby
@@ -21,7 +21,7 @@ from tilewright.scheduler.dispatch.costs import (
 )
 from tilewright.scheduler.dispatch.family import Described, Family, family_of
 from tilewright.scheduler.dispatch.keeping import keep
-from tilewright.scheduler.dispatch.open_kernels import time_open
+from tilewright.scheduler.dispatch.open_kernels import time_open, why_not_open
 from tilewright.scheduler.dispatch.profile import Profile, as_profile
 from tilewright.scheduler.dispatch.selecting import select
 from tilewright.scheduler.dispatch.serving import Times, choices, extra_for, serving_seconds
@@ -114,7 +114,7 @@ def tuned_table(
     with opened(database) as known:
         while True:
             found = known_kernels(request.family, request.profile, request.target, known)
-            table = _made(request, known, found, of_records=not left, hopeful=True)
+            table = _made(request, known, found, not left, timed)
             new = [kernel.size for kernel in table.kernels if kernel.schedule is None][:left]
             untimed = {kernel.size for kernel in table.kernels} - timed
             if not new and not untimed:
@@ -151,8 +151,11 @@ def _request(
     target: Target | str,
 ) -> Request:
     count = whole("kernels", kernels, 1, MOST_KERNELS)
-    sizes = as_profile(profile)
-    return Request(family_of(workload, axis, sizes), sizes, as_target(target), count)
+    sizes, machine = as_profile(profile), as_target(target)
+    family = family_of(workload, axis, sizes)
+    if not family.independent and (reason := why_not_open(family, sizes.last, machine)):
+        raise InputError(f"calls cannot be cut along {axis}, and {reason}; allowed: other axes")
+    return Request(family, sizes, machine, count)
 
 
 def _made(
@@ -160,12 +163,12 @@ def _made(
     database: Database | None,
     known: Sequence[TableKernel],
     of_records: bool = False,
-    hopeful: bool = False,
+    timed: Container[int] | None = None,
 ) -> Table:
     """Return the table, of the ``known`` kernels only if asked for and if there are any. Kernels
-    without a record may be open if ``hopeful``."""
+    of other sizes than the ``timed`` may be open, if such are given."""
     about = (request.family, request.profile, request.target)
-    every = with_estimates(*about, known, usual_sizes(request.profile), hopeful)
+    every = with_estimates(*about, known, usual_sizes(request.profile), timed)
     torch = known_torch(*about, database)
     return selected(request, every, torch, known if of_records and known else every)
 
@@ -188,6 +191,7 @@ def selected(
     known_at, known_seconds = zip(*((each.size, each.seconds) for each in every), strict=True)
     own = np.interp(np.arange(last + 1), known_at, known_seconds)
     own = np.minimum(own, serving.min(axis=0))  # the time of a kernel for this very size
+    _check_served(family, serving)
     by_torch = torch.seconds(own) * GAIN
     fastest = np.minimum(own, by_torch)
     weights = profile.weights
@@ -217,6 +221,17 @@ def selected(
         float(regret.max()),
         1 + int(regret.argmax()),
     )
+
+
+def _check_served(family: Family, serving: np.ndarray) -> None:
+    """Raise :class:`InputError` for a size that no kernel serves; ``serving`` has the times of sets
+    of kernels by size."""
+    alone = np.flatnonzero(~np.isfinite(serving).any(axis=0))
+    if len(alone):
+        raise InputError(
+            f"no kernel on record takes {family.axis}={alone[0]}, and calls cannot be cut along "
+            f"{family.axis}; allowed: tune kernels that take its size (--tune)"
+        )
 
 
 def _rows(sizes: Sequence[int], by_torch: Sequence[bool]) -> tuple[Row, ...]:

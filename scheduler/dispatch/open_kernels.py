@@ -21,10 +21,15 @@ from tilewright.scheduler.dispatch.timing import in_turns, record, recorded, rot
 from tilewright.scheduler.functions.cpu_function import CpuFunction
 from tilewright.scheduler.functions.kernel_function import RefusedKernelError
 from tilewright.scheduler.functions.open_function import OpenFunction
+from tilewright.scheduler.predictions import ranked
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.calling import calling_of
+from tilewright.spaces.workloads.computation import Computation
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
@@ -45,6 +50,13 @@ def open_function(
         return OpenFunction(space, schedule, family.axis, family.inputs, family.outputs)
     except RefusedKernelError:
         return None
+
+
+def why_not_open(family: Family, size: int, target: Target) -> str | None:
+    """Say why the most promising schedule of ``size`` rows has no open kernel; None if it has
+    one."""
+    space = space_for(family.at(size), target)
+    return next((space.why_not_open(each, family.axis) for each, _ in ranked(space)), None)
 
 
 def time_open(
@@ -108,14 +120,30 @@ def _first(arrays: Arrays, places: Sequence[int | None], count: int) -> list[np.
 def _is_right(
     call: OpenFunction, whole: CpuFunction, family: Family, arrays: Arrays, size: int
 ) -> bool:
-    """Return True if a kernel's rows are those of the kernel of all rows."""
+    """Return True if a kernel's rows are those of the kernel of all rows; of the program, if rows
+    depend on each other."""
+    counts = {each for each in (*CHECKED, size - 1, size) if 1 <= each <= size}
+    if not family.independent:
+        return all(_is_exact(call, family, arrays, count) for count in counts)
     every = _outputs(whole(*arrays))
-    for count in {each for each in (*CHECKED, size - 1, size) if 1 <= each <= size}:
+    for count in counts:
         found = _outputs(_call_first(call, family, count, *arrays))
         wanted = _first(every, family.outputs, count)
         if any(own.tobytes() != part.tobytes() for own, part in zip(found, wanted, strict=True)):
             return False
     return True
+
+
+def _is_exact(call: OpenFunction, family: Family, arrays: Arrays, count: int) -> bool:
+    """Return True if a kernel's results for so many points are those of the program, as far as
+    rounding allows."""
+    workload = family.at(count)
+    assert isinstance(workload, Computation)
+    given = _first(arrays, family.inputs, count)
+    names = (array.name for array in calling_of(workload).inputs)
+    bounds = allowed(workload.program, dict(zip(names, given, strict=True)))
+    outputs = zip(workload.program.outputs, _outputs(call(*given)), strict=True)
+    return all(agrees(found, *bounds[output.name]).all() for output, found in outputs)
 
 
 def _outputs(found: Any) -> tuple[np.ndarray, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import hypot
+from math import hypot, inf
 
 import numpy as np
 
@@ -55,8 +55,11 @@ GPU's are guesses."""
 
 
 def extra_for(family: Family, size: int, target: Target) -> Extra:
-    """Return the cost of calls in pieces on a target; ``size`` rows say how large arrays are."""
+    """Return the cost of calls in pieces on a target; ``size`` rows say how large arrays are. It is
+    infinite where calls cannot be cut."""
     work, moved = family.at(size), family.moved_bytes(size)
+    if not family.independent:  # neither pieces nor copies are possible
+        return Extra(inf, inf, 0.0)
     if target.kind != "cpu":
         return Extra(GPU_PIECE, GPU_COPY, moved / size / GPU_BANDWIDTH)
     peaks = measured_peaks(target)

@@ -14,6 +14,7 @@ from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.backend.options import Options
 from tilewright.scheduler.torch.kernels.open_keys import family_of_key
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import Target
 
@@ -31,7 +32,11 @@ def find_tables(
         choice.table = tables.of(family_of_key(choice.key))
         if choice.table is None and options.untuned == "tune":
             seconds = None if options.seconds is None else options.seconds / len(choices)
-            choice.table = _tuned(choice, target, seconds, database)
+            try:
+                choice.table = _tuned(choice, target, seconds, database)
+            except InputError as reason:
+                choice.leave(f"a dynamic size: {reason}")
+                continue
         if choice.table is None:
             choice.leave("a dynamic size of which nothing is on record")
             continue

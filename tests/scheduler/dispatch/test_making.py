@@ -141,7 +141,7 @@ def test_hopes_are_open_kernels_down_to_where_another_template_is_faster(databas
     family = family_of(PRODUCT, "m", profile)
     known = known_kernels(family, profile, TARGET, database)
     about = (family, profile, TARGET, known, usual_sizes(profile))
-    hoped = {each.size: each for each in with_estimates(*about, hopeful=True)}
+    hoped = {each.size: each for each in with_estimates(*about, timed={8})}
     assert hoped == {each.size: each for each in with_estimates(*about)} | {
         size: replace(each, is_open=True) for size, each in hoped.items() if size != 8
     }
@@ -151,7 +151,7 @@ def test_hopes_are_open_kernels_down_to_where_another_template_is_faster(databas
             pytest.approx(hoped[other].seconds) for other in alike
         ]
     assert hoped[40].fewer[16] == float("inf") > hoped[40].fewer[17]
-    table = making._made(making.Request(family, profile, TARGET, 2), database, known, hopeful=True)
+    table = making._made(making.Request(family, profile, TARGET, 2), database, known, timed={8})
     assert max(each.size for each in table.kernels) == 40
     assert not any(each.is_open for each in asked(database).kernels)
 

@@ -12,7 +12,9 @@ from tilewright.scheduler.dispatch import open_kernels
 from tilewright.scheduler.dispatch.costs import Torch, known_kernels
 from tilewright.scheduler.dispatch.explaining import table_text
 from tilewright.scheduler.dispatch.family import family_of
+from tilewright.scheduler.dispatch.finding import Tables
 from tilewright.scheduler.dispatch.function import Dispatch
+from tilewright.scheduler.dispatch.keeping import keep
 from tilewright.scheduler.dispatch.making import Request, selected
 from tilewright.scheduler.dispatch.open_kernels import open_function, open_seconds, time_open
 from tilewright.scheduler.dispatch.profile import as_profile
@@ -79,6 +81,14 @@ def test_what_remains_of_pieces_needs_no_copies_either(database):
     call, draw = Dispatch(table), np.random.default_rng(0)
     a, b = (draw.random(shape, np.float32) for shape in ((2 * SIZE + 5, 24), (24, 40)))
     np.testing.assert_allclose(call(a, b), a @ b, rtol=1e-5)
+
+
+def test_kept_tables_are_found_with_their_open_kernels(database):
+    table = a_table(database)
+    keep(table, database)
+    found = Tables(database, TARGET).of(FAMILY)
+    assert found == table
+    assert found.kernels[0].fewer == table.kernels[0].fewer != ()
 
 
 def test_a_kernel_whose_rows_differ_is_not_recorded(database, monkeypatch):
