@@ -1,6 +1,6 @@
 """CUDA graphs by ``torch.cuda.CUDAGraph``, whose parameters ``cuda-python`` updates.
 
-Nobody has run this on a GPU yet: tests have a driver of their own.
+It needs a GPU: ``experiments/decoding`` runs it on one. Tests have a driver of their own.
 """
 
 from __future__ import annotations
