@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from tilewright.spaces.cpu.chained import places
+from tilewright.spaces.cpu.chained.hiding import mask, shown
 from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.cpu.vectors.reducers import (
     BARE,
@@ -26,7 +27,6 @@ from tilewright.spaces.cpu.vectors.reducers import (
 from tilewright.spaces.derivation.chained.levels import Levels
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from tilewright.spaces.derivation.chains.corrections import positive
 from tilewright.spaces.derivation.scopes import Leaf, Scope, combined, series, states_of
 from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.magnitude import magnitudes
@@ -34,9 +34,6 @@ from tilewright.spaces.language.tree import Binary, Call, Expression, Read
 
 SCORE = "score"
 NAN = '__builtin_nanf("")'
-HIDDEN = "-0.0f"
-"""The weight of a key that is hidden from a row. In a tile with hidden keys, no other weight is a
-negative zero."""
 
 
 def weight_tiles(chained: Chained) -> Mapping[Expression, str]:
@@ -147,15 +144,10 @@ class RowChain:
 
     def _inside(self, u: int, scope: Scope) -> str:
         """Write the mask of the keys of a vector that count, and return its variable."""
-        body = scope.lines
-        body.append(f"const vi k{u} = tw_ramp(j{u});")
-        tests = [f"(k{u} >= (int)low[r])", f"(k{u} < (int)high[r])"]
-        for condition in self.chained.conditions:
-            tests.append(f"({scope.condition(condition)})")
-        body.append(f"const vi inside{u} = {' & '.join(tests)};")
+        inside = mask(scope, "low[r]", "high[r]", self.chained.conditions, u)
         if self.chained.conditions:
-            body.append(f"any |= inside{u};")
-        return f"inside{u}"
+            scope.lines.append(f"any |= {inside};")
+        return inside
 
     def _stores(self, u: int, level: int, scope: Scope, inside: str | None) -> list[str]:
         """Return the lines that store weights, and the value that later loops read again."""
@@ -163,10 +155,7 @@ class RowChain:
         tiles = weight_tiles(self.chained)
         for weight in self._levels.weights:
             if self._levels.of(weight) == level:
-                value = scope.text(weight)
-                if inside:
-                    value += "" if positive(weight) else " + tw_set(0.0f)"
-                    value = _selected(inside, value, f"tw_set({HIDDEN})")
+                value = shown(inside, weight, scope.text(weight))
                 place = f"{tiles[weight]} + r * score_stride + v{u}"
                 lines.append(f"tw_store_float32({place}, {value});")
         if level == 0 and self._levels.held is not None:

@@ -29,8 +29,9 @@ from tilewright.spaces.cpu.abi import (
 )
 from tilewright.spaces.cpu.chained.access import Access, copied_row
 from tilewright.spaces.cpu.chained.blocks import Blocks
-from tilewright.spaces.cpu.chained.chain import HIDDEN, RowChain, weight_tiles
+from tilewright.spaces.cpu.chained.chain import RowChain, weight_tiles
 from tilewright.spaces.cpu.chained.finish import outputs_of_row
+from tilewright.spaces.cpu.chained.hiding import HIDDEN
 from tilewright.spaces.cpu.chained.key_parts import KEYS, KeyParts
 from tilewright.spaces.cpu.chained.keys import Keys
 from tilewright.spaces.cpu.chained.merging import Merging

@@ -13,10 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.spaces.algebra.layout import row_major, strided
+from tilewright.spaces.algebra.layout import strided
 from tilewright.spaces.cpu.blocked.packing import RightBlock
 from tilewright.spaces.cpu.chained.access import Access, copied_row
 from tilewright.spaces.cpu.chained.blocks import DEPTH_STEP, Blocks
+from tilewright.spaces.cpu.chained.tiles import tile
 from tilewright.spaces.cpu.tiles.dot_tile import DotTile
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.cpu.tiles.steps import Stream
@@ -36,7 +37,7 @@ class Keys:
     def functions(self) -> list[str]:
         """The C text of the functions that the other lines call."""
         tiles = self._dot_tiles if self.blocks.dots else [self._tile]
-        lines = [line for tile in tiles for line in tile.source()]
+        lines = [line for each in tiles for line in each.source()]
         return lines if self.blocks.dots else [*lines, *self._block.function(f"{self.entry}_pack")]
 
     def of_product(self, start: str, end: str) -> list[str]:
@@ -131,19 +132,8 @@ class Keys:
     @cached_property
     def _tile(self) -> RegisterTile:
         b = self.blocks
-        return RegisterTile(
-            name=f"{self.entry}_score",
-            rows=b.score_rows,
-            columns=b.panel,
-            lanes=b.lanes,
-            unroll=2,
-            prefetch=0,
-            left=strided((b.score_rows, b.depth), (b.left_stride, 1)),
-            right=row_major(b.depth, b.panel),
-            sums=strided((b.score_rows, b.panel), (b.score_stride, 1)),
-            fetches_sums=False,
-            keeps_right=True,
-        )
+        name, shape = f"{self.entry}_score", (b.score_rows, b.panel, b.depth)
+        return tile(name, b.lanes, shape, (b.left_stride, 1), b.panel, b.score_stride)
 
     @cached_property
     def _dot_tiles(self) -> list[DotTile]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.spaces.algebra.integers import round_up
-from tilewright.spaces.algebra.layout import strided
 from tilewright.spaces.cpu.chained.access import Access, copied_row
 from tilewright.spaces.cpu.chained.blocks import Blocks
 from tilewright.spaces.cpu.chained.chain import weight_tiles
+from tilewright.spaces.cpu.chained.tiles import sums, tile, tiles_of
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.derivation.chained.view import Chained, Weighing
 from tilewright.spaces.kernels.text import C
@@ -29,7 +28,7 @@ class Values:
     @property
     def functions(self) -> list[str]:
         """The C text of the functions that the other lines call."""
-        return [line for _, tile in self._tiles for line in tile.source()]
+        return [line for each in self._tiles for line in each.source()]
 
     def copies(self) -> list[str]:
         """Return the lines that copy the matrix's rows for a tile of keys, if they are to be
@@ -44,18 +43,12 @@ class Values:
     def sums(self) -> list[str]:
         """Return the lines that multiply a block's weights by a tile's rows, and add them to the
         sums; the first tile sets these."""
-        b = self.blocks
         weights = weight_tiles(self.access.chained)[self.weighing.weight]
-        lines = [f"for (long r = 0; r < rows; r += {b.value_rows}) {{"]
-        for first, tile in self._tiles:
-            narrow = first + tile.columns == b.width
-            end = b.width if narrow else b.width // tile.columns * tile.columns
-            call = (
-                f"{tile.name}({weights} + r * score_stride, {self._rows} + e, "
-                f"sums{self.number} + r * sum_stride + e, count, tile > first_tile);"
-            )
-            lines.append(f"  for (long e = {first}; e < {end}; e += {tile.columns}) {call}")
-        return [*lines, "}"]
+        arguments = (
+            f"{weights} + r * score_stride, {self._rows} + e, "
+            f"sums{self.number} + r * sum_stride + e, count, tile > first_tile"
+        )
+        return sums(self._tiles, self.blocks.width, "r", "rows", arguments)
 
     def careful_sums(self) -> list[str]:
         """Return the same lines for rows of hidden keys that may be infinite or NaN: keys whose
@@ -102,28 +95,18 @@ class Values:
         return chained.program.operand[read.name].dtype
 
     @cached_property
-    def _tiles(self) -> list[tuple[int, RegisterTile]]:
-        """The register tiles along the columns, each with its first column: one for all full tiles,
-        and perhaps a narrower last one."""
-        b = self.blocks
-        whole, rest = divmod(b.width, b.columns)
-        sizes = [(0, b.columns)] * (whole > 0) + [(whole * b.columns, rest)] * (rest > 0)
-        return [(first, self._tile(columns)) for first, columns in sizes]
+    def _tiles(self) -> list[RegisterTile]:
+        return tiles_of(self.blocks.width, self.blocks.columns, self._tile)
 
     def _tile(self, columns: int) -> RegisterTile:
         b = self.blocks
-        return RegisterTile(
-            name=f"{self.entry}_value{self.number}_{columns}",
-            rows=b.value_rows,
-            columns=columns,
-            lanes=b.lanes,
-            unroll=2,
-            prefetch=0,
-            left=strided((b.value_rows, b.keys), (b.score_stride, 1)),
-            right=strided((b.keys, columns), (self._step, 1)),
-            sums=strided((b.value_rows, round_up(columns, b.lanes)), (b.sum_stride, 1)),
-            right_dtype=self._dtype,
+        return tile(
+            f"{self.entry}_value{self.number}_{columns}",
+            b.lanes,
+            (b.value_rows, columns, b.keys),
+            (b.score_stride, 1),
+            self._step,
+            b.sum_stride,
+            self._dtype,
             right_is_padded=False,
-            fetches_sums=False,
-            keeps_right=True,
         )

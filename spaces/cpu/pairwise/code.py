@@ -13,17 +13,19 @@ turns out not to be, the product is computed again, and hidden keys are skipped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
-from tilewright.spaces.algebra.layout import row_major, strided
+from tilewright.spaces.algebra.layout import strided
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import LINE, buffer_variables, entry_function, worker_function
 from tilewright.spaces.cpu.blocked.packing import RightBlock
 from tilewright.spaces.cpu.chained.access import Access, copied_row
-from tilewright.spaces.cpu.chained.chain import HIDDEN
+from tilewright.spaces.cpu.chained.hiding import HIDDEN
+from tilewright.spaces.cpu.chained.tiles import sums, tile, tiles_of
 from tilewright.spaces.cpu.pairwise.blocks import Blocks
 from tilewright.spaces.cpu.pairwise.weights import Weights
 from tilewright.spaces.cpu.rows.scopes import VectorScope
@@ -50,7 +52,7 @@ class PairwiseCode:
     def source(self) -> str:
         """The C text of all functions of the kernel, the entry last."""
         packs = (b.function(name) for b, name in self._packs.items())
-        tiles = (tile.source() for tile in self._tiles)
+        tiles = (each.source() for each in self._tiles)
         functions = [line for lines in (*packs, *tiles) for line in lines]
         entry = entry_function(self.entry, {self._worker: self.workers})
         return "\n".join([*functions, *self._work(), *entry]) + "\n"
@@ -87,13 +89,11 @@ class PairwiseCode:
 
     # -- functions ---------------------------------------------------------------------------------
 
-    @cached_property
-    def _tiles(self) -> Mapping[RegisterTile, str]:
-        """All register tiles, each once, with their names."""
+    @property
+    def _tiles(self) -> Iterable[RegisterTile]:
+        """All register tiles, each once."""
         found = [self._score_tile(score) for score in self.pairwise.scores]
-        for each in self.pairwise.sums:
-            found += [self._sum_tile(each, columns) for _, columns in self._widths(each)]
-        return {tile: tile.name for tile in dict.fromkeys(found)}
+        return dict.fromkeys(chain(found, *map(self._sum_tiles, self.pairwise.sums)))
 
     @cached_property
     def _packs(self) -> Mapping[RightBlock, str]:
@@ -111,47 +111,18 @@ class PairwiseCode:
 
     def _score_tile(self, score: Score) -> RegisterTile:
         b, depth = self.blocks, score.depth.extent
-        return RegisterTile(
-            name=f"{self.entry}_score{depth}",
-            rows=b.score_rows,
-            columns=b.panel,
-            lanes=b.lanes,
-            unroll=2,
-            prefetch=0,
-            left=strided((b.score_rows, depth), (b.stride(score.depth), 1)),
-            right=row_major(depth, b.panel),
-            sums=strided((b.score_rows, b.panel), (b.pair_stride, 1)),
-            fetches_sums=False,
-            keeps_right=True,
-        )
+        name, shape = f"{self.entry}_score{depth}", (b.score_rows, b.panel, depth)
+        return tile(name, b.lanes, shape, (b.stride(score.depth), 1), b.panel, b.pair_stride)
 
     def _sum_tile(self, each: PairSum, columns: int) -> RegisterTile:
         b, stride = self.blocks, self.blocks.stride(each.width)
         terms, steps = (b.rows, (1, b.pair_stride)) if each.of_key else (b.keys, (b.pair_stride, 1))
         side = "key" if each.of_key else "row"
-        return RegisterTile(
-            name=f"{self.entry}_{side}{each.width.extent}_{columns}",
-            rows=b.sum_rows,
-            columns=columns,
-            lanes=b.lanes,
-            unroll=2,
-            prefetch=0,
-            left=strided((b.sum_rows, terms), steps),
-            right=strided((terms, round_up(columns, b.lanes)), (stride, 1)),
-            sums=strided((b.sum_rows, round_up(columns, b.lanes)), (stride, 1)),
-            fetches_sums=False,
-            keeps_right=True,
-        )
+        name = f"{self.entry}_{side}{each.width.extent}_{columns}"
+        return tile(name, b.lanes, (b.sum_rows, columns, terms), steps, stride, stride)
 
-    def _widths(self, each: PairSum) -> Iterator[tuple[int, int]]:
-        """Yield the first column and the columns of each kind of tile; the last one may be
-        narrower."""
-        width, columns = each.width.extent, self.blocks.columns
-        whole, rest = divmod(width, columns)
-        if whole:
-            yield 0, columns
-        if rest:
-            yield whole * columns, rest
+    def _sum_tiles(self, each: PairSum) -> list[RegisterTile]:
+        return tiles_of(each.width.extent, self.blocks.columns, partial(self._sum_tile, each))
 
     # -- the loops ---------------------------------------------------------------------------------
 
@@ -301,12 +272,12 @@ class PairwiseCode:
     def _scores(self) -> list[str]:
         b, lines = self.blocks, []
         for n, score in enumerate(self.pairwise.scores):
-            stride, tile = b.stride(score.depth), self._tiles[self._score_tile(score)]
+            stride, name = b.stride(score.depth), self._score_tile(score).name
             own = self.pairwise.row_matrices.index((score.left, score.depth))
             lines += [
                 f"for (long v = 0; v < count; v += {b.panel})",
                 f"  for (long r = 0; r < rows; r += {b.score_rows})",
-                f"    {tile}(rows{own} + r * {stride}, packed{n} + v * {b.whole(score.depth)}, "
+                f"    {name}(rows{own} + r * {stride}, packed{n} + v * {b.whole(score.depth)}, "
                 f"pairs{n} + r * pair_stride + v, {score.depth.extent}, 0);",
             ]
         return lines
@@ -344,22 +315,12 @@ class PairwiseCode:
 
     def _sum(self, n: int, each: PairSum) -> list[str]:
         """Return the lines that add the products of a block and a tile to a sum."""
-        b = self.blocks
         weight, matrix, stride = self._operands(n, each)
         at, end, terms = ("k", "count", "rows") if each.of_key else ("r", "rows", "count")
         place = f"{at}" if each.of_key else f"{at} * pair_stride"
         row = f"{at}" if each.of_key else f"(first_row + {at})"
-        lines = [f"for (long {at} = 0; {at} < {end}; {at} += {b.sum_rows}) {{"]
-        for first, columns in self._widths(each):
-            tile = self._tiles[self._sum_tile(each, columns)]
-            width = each.width.extent
-            last = width if first + columns == width else width // columns * columns
-            call = (
-                f"{tile}({weight} + {place}, {matrix} + e, sums{n} + {row} * {stride} + e, "
-                f"{terms}, 1);"
-            )
-            lines.append(f"  for (long e = {first}; e < {last}; e += {columns}) {call}")
-        return [*lines, "}"]
+        arguments = f"{weight} + {place}, {matrix} + e, sums{n} + {row} * {stride} + e, {terms}, 1"
+        return sums(self._sum_tiles(each), each.width.extent, at, end, arguments)
 
     def _careful(self, n: int, each: PairSum) -> list[str]:
         """Return the same lines for hidden elements that may be infinite or NaN: pairs whose key is

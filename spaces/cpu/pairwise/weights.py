@@ -6,11 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.spaces.cpu.chained.access import Access
-from tilewright.spaces.cpu.chained.chain import HIDDEN
+from tilewright.spaces.cpu.chained.hiding import mask, shown
 from tilewright.spaces.cpu.rows.scopes import VectorScope
-from tilewright.spaces.derivation.chains.corrections import positive
 from tilewright.spaces.derivation.pairwise.view import Pairwise
-from tilewright.spaces.derivation.scopes import Scope
 from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Expression
@@ -31,21 +29,13 @@ class Weights:
         row = VectorScope("g", self._of_row, lines, magnitudes=magnitudes(pairwise.program))
         body = ["const long j = tile + v;"]
         keys = VectorScope("x", self._of_keys(masked), body, row)
-        inside = self._inside(keys) if masked else None
-        values = [_shown(inside, weight, keys.text(weight)) for weight in pairwise.weights]
+        inside = mask(keys, "low", "high", pairwise.conditions) if masked else None
+        values = [shown(inside, weight, keys.text(weight)) for weight in pairwise.weights]
         body += [
             f"tw_store_float32(pairs{n} + r * pair_stride + v, {value});"
             for n, value in enumerate(values)
         ]
         return C.block(*lines, *C.loop("v", "count", body, step=self.lanes))
-
-    def _inside(self, keys: Scope) -> str:
-        """Write the mask of the keys of a vector that count, and return its variable."""
-        keys.lines.append("const vi k = tw_ramp(j);")
-        tests = ["(k >= (int)low)", "(k < (int)high)"]
-        tests += [f"({keys.condition(condition)})" for condition in self.access.chained.conditions]
-        keys.lines.append(f"const vi inside = {' & '.join(tests)};")
-        return "inside"
 
     def _of_row(self, node: Expression) -> str | None:
         for n, scalar in enumerate(self.access.chained.scalars):
@@ -67,11 +57,3 @@ class Weights:
             return self.access.along(node, pairwise.key, "j", bounded)
 
         return leaf
-
-
-def _shown(inside: str | None, weight: Expression, value: str) -> str:
-    """Return a key's weight, or the one that hides it; no other weight is a negative zero."""
-    if inside is None:
-        return value
-    value += "" if positive(weight) else " + tw_set(0.0f)"
-    return f"tw_select({inside}, {value}, tw_set({HIDDEN}))"
