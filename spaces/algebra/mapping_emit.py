@@ -151,7 +151,7 @@ class _Writer:
         self.body.open(*clip, loop.name)
         self.write(rest, _moved(position, loop, variable), unchecked)
         inner, also = self.body.close(), tuple(clip.items())
-        self.body.add(Loop(self.integer, loop.name, "0", str(turns), "1", inner, unroll, also))
+        self.body.add(Loop(self.integer, loop.name, "0", str(turns), None, inner, unroll, also))
 
     def _clipped(self, loop: _Loop, start: Index) -> tuple[str | int, dict[str, str]]:
         """Say how many turns of the loop start inside the extent, and declarations to find out."""

@@ -138,7 +138,8 @@ class Body:
         start, stop, by = map(self.read, (first, end, step))
         self.open(name)
         yield variable(name, None if isinstance(end, str) else end)
-        self.add(Loop(kind, name, start, stop, by, self.close(brief), unroll))
+        turn = None if by == "1" else by
+        self.add(Loop(kind, name, start, stop, turn, self.close(brief), unroll))
 
     def open(self, *names: str) -> None:
         """Open a scope that has ``names``, which need not be read."""

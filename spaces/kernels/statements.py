@@ -60,7 +60,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Loop:
-    """``inner`` for ``name`` from ``first`` to before ``end``, a ``step`` at a time.
+    """``inner`` for ``name`` from ``first`` to before ``end``, a ``step`` at a time, or one by one.
 
     The compiler is asked to unroll it ``unroll`` times, all of it if that is True, and left alone
     if it is None. ``also`` are numbers that it finds out before its first turn.
@@ -70,7 +70,7 @@ class Loop:
     name: str
     first: str
     end: str
-    step: str
+    step: str | None
     inner: Statement
     unroll: int | bool | None = None
     also: tuple[tuple[str, str], ...] = ()

@@ -57,15 +57,17 @@ class Printer:
         inner: Inner,
         *,
         first: int | str = 0,
-        step: int | str = 1,
+        step: int | str | None = None,
         unroll: int | bool | None = None,
         kind: str = "",
         brief: bool = False,
     ) -> list[str]:
-        """Return the lines of a loop over ``name`` from ``first`` to before ``end``. Inside a
-        ``brief`` one are the lines of one statement, without braces."""
-        inside, limits = _statement(inner, brief), (str(first), str(end), str(step))
-        return self.lines([Loop(kind or self.integer, name, *limits, inside, unroll)])
+        """Return the lines of a loop over ``name`` from ``first`` to before ``end``, one by one if
+        no ``step`` is given. Inside a ``brief`` one are the lines of one statement, without
+        braces."""
+        inside, turn = _statement(inner, brief), None if step is None else str(step)
+        kind = kind or self.integer
+        return self.lines([Loop(kind, name, str(first), str(end), turn, inside, unroll)])
 
     def when(
         self, test: str, inner: Inner, otherwise: Inner | None = None, *, brief: bool = False
@@ -142,6 +144,6 @@ def _simple(statement: Statement) -> str:
 
 def _loop(loop: Loop) -> str:
     name = loop.name
-    step = f"{name}++" if loop.step == "1" else f"{name} += {loop.step}"
+    step = f"{name}++" if loop.step is None else f"{name} += {loop.step}"
     also = "".join(f", {other} = {value}" for other, value in loop.also)
     return f"for ({loop.kind} {name} = {loop.first}{also}; {name} < {loop.end}; {step})"

@@ -11,6 +11,7 @@ from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.algebra.layout import strided
 from tilewright.spaces.cpu.tiles.kernel_parts import tile_extents
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
+from tilewright.spaces.kernels.text import C
 
 
 def tile(
@@ -59,11 +60,10 @@ def sums(
 ) -> list[str]:
     """Return the loops over the rows ``row`` before ``end``, and over the columns ``e`` of a
     ``width``, in which ``tiles`` are called with the same ``arguments``."""
-    lines = [f"for (long {row} = 0; {row} < {end}; {row} += {tiles[0].rows}) {{"]
-    first = 0
+    lines, first = list[str](), 0
     for each in tiles:
         last = width if each is tiles[-1] else width // each.columns * each.columns
-        step = f"e += {each.columns}"
-        lines.append(f"  for (long e = {first}; e < {last}; {step}) {each.name}({arguments});")
+        call = f"{each.name}({arguments});"
+        lines += C.loop("e", last, call, first=first, step=each.columns)
         first = last
-    return [*lines, "}"]
+    return C.loop(row, end, lines, step=tiles[0].rows)

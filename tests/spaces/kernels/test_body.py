@@ -184,5 +184,6 @@ def test_loops_and_conditions_go_around_lines():
     ]
     chain = C.when("a", "f();", C.when("b", [], "g();"), brief=True)
     assert chain == ["if (a) f(); else if (b) {", "} else g();"]
+    assert C.loop("r", 4, "f(r);", step=1) == ["for (long r = 0; r < 4; r += 1) f(r);"]
     assert CUDA.block("int x;", "f(x);") == ["{", "  int x;", "  f(x);", "}"]
     assert CUDA.block() == ["{", "}"]

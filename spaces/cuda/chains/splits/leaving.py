@@ -115,7 +115,7 @@ class LeftParts:
         vector = f"({first} + i / 4 * 4) * {self.threads} + 3 * (i32)({thread}) + i % 4"
         return f"mine + ({vector}) * {self.room.step}"
 
-    def each_row(self, body: Sequence[str], inside: str, step: int = 1) -> list[str]:
+    def each_row(self, body: Sequence[str], inside: str, step: int | None = None) -> list[str]:
         """Return a loop over the rows ``r``, or every second one, for which ``inside`` holds."""
         rows = CUDA.when(inside, body)
         return CUDA.loop("r", self.chain.rows, rows, step=step, unroll=True, brief=True)
