@@ -71,8 +71,3 @@ class TensorMapSpec:
     def element_bytes(self) -> int:
         """Bytes of one element."""
         return dtype(self.dtype).bytes
-
-    @property
-    def box_bytes(self) -> int:
-        """Bytes that one load adds to the barrier's transaction count, clipped or not."""
-        return prod(self.box) * self.element_bytes

@@ -68,8 +68,8 @@ def signature(product: Tiled, workspace: bool = False, maps: Sequence[str] = ())
 
     The product's operands are called ``left``, ``right`` and ``output``, tensor maps as ``maps``
     says; epilogue operands get a prefix that keeps clear of C's words and of our names. In a batch,
-    these are the names of one product's parts, which :func:`parts` declares; the parameters have
-    another prefix.
+    these are the names of one product's parts, which :func:`numbered_parts` declares; the
+    parameters have another prefix.
     """
     inputs, outputs = (
         [replace(o, name=parameter_name(product, o)) for o in operands]
@@ -89,7 +89,7 @@ def operand_name(product: Tiled, operand: Array) -> str:
     return next((name for name, o in own.items() if o is operand), f"e_{operand.name}")
 
 
-def parts(product: Tiled, operands: Sequence[Array], number: Index) -> list[str]:
+def numbered_parts(product: Tiled, operands: Sequence[Array], number: Index) -> list[str]:
     """Print the declarations of product ``number``'s parts of ``operands``; empty without a
     batch."""
     if not product.batch:
@@ -106,8 +106,8 @@ def parts(product: Tiled, operands: Sequence[Array], number: Index) -> list[str]
 
 
 def batch_parts(product: Tiled) -> list[str]:
-    """Print :func:`parts` of all operands that have them, for the product of the block."""
-    return parts(product, product.numbered, number_of(product, "i64"))
+    """Print :func:`numbered_parts` of all operands that have them, for the product of the block."""
+    return numbered_parts(product, product.numbered, number_of(product, "i64"))
 
 
 @dataclass(frozen=True)

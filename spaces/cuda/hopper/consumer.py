@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tilewright.spaces.algebra.index import index
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
-from tilewright.spaces.cuda.blocks.finish import parts
+from tilewright.spaces.cuda.blocks.finish import numbered_parts
 from tilewright.spaces.cuda.blocks.segments import number_of
 from tilewright.spaces.cuda.hopper.multiply import MainLoop
 from tilewright.spaces.cuda.hopper.plan import HopperPlan
@@ -97,9 +97,9 @@ class Consumer:
         """Print how a consumer warpgroup computes and stores one tile."""
         plan = self.plan
         position, (m_axis, n_axis) = position_type(plan.product), plan.axes
-        own, member = f" + group * {plan.blocks * BLOCK}", "group"
+        own, member = f" + group * {plan.row_blocks * BLOCK}", "group"
         turn, turn_over = list[str](), list[str]()
-        own_slice = f" + part * {plan.slice_columns}" if plan.parts[1] > 1 else ""
+        own_slice = f" + part * {plan.slice_columns}" if plan.sharers[1] > 1 else ""
         if plan.takes_turns:
             following = f"(group + 1) % {plan.consumers}"
             own, member = "", "0"
@@ -118,7 +118,7 @@ class Consumer:
             *(plan.trimmed.count() if plan.trimmed else []),
             f"const {position} {m_axis}0 = {corner(plan, 0, f'({position})')}{own};",
             f"const {position} {n_axis}0 = {corner(plan, 1, f'({position})')}{own_slice};",
-            *parts(plan.product, operands, number),
+            *numbered_parts(plan.product, operands, number),
             *plan.store.fetch_lines(),
             *turn,
             *self._pass_over(),

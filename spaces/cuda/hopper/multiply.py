@@ -37,11 +37,11 @@ class MainLoop:
     def lines(self, last: Sequence[str]) -> list[str]:
         """Print the loop; the lines ``last`` come once all products are issued."""
         plan = self.plan
-        shape = f"[{plan.blocks}][{plan.registers}]"
+        shape = f"[{plan.row_blocks}][{plan.block_sums}]"
         return [
             f"float sums{shape} = {{}}, fresh{shape};" if plan.promotion else f"float sums{shape};",
             *(self._by_parts(last) if plan.trimmed else self._loop(last)),
-            *_settle("sums", plan.blocks),
+            *_settle("sums", plan.row_blocks),
         ]
 
     def _loop(self, last: Sequence[str]) -> list[str]:
@@ -113,7 +113,7 @@ class MainLoop:
     def _multiply(self) -> list[str]:
         """Print how the products of a step are issued, once its stage is full."""
         plan = self.plan
-        own = "" if plan.takes_turns else f" + group * {plan.blocks * plan.m.block_bytes}"
+        own = "" if plan.takes_turns else f" + group * {plan.row_blocks * plan.m.block_bytes}"
         return [
             "tw::mbarrier_wait(full + 8 * stage, phase);",
             f"const u32 at = shared + stage * {plan.stage_bytes};",
@@ -145,7 +145,7 @@ class MainLoop:
             ]
 
         parts = plan.m.depth_bytes // STEP_BYTES
-        return unrolled(repeat(parts, plan.blocks), 0, body, "k")
+        return unrolled(repeat(parts, plan.row_blocks), 0, body, "k")
 
     @property
     def _instruction(self) -> str:
@@ -163,10 +163,10 @@ class MainLoop:
             place = "".join(f"[{i.text}]" for i in indices)
             return [f"sums{place} += fresh{place};"]
 
-        all_sums = repeat(plan.blocks, plan.registers // 8) * repeat(1, 8)
+        all_sums = repeat(plan.row_blocks, plan.block_sums // 8) * repeat(1, 8)
         return [
             f"if (step % {every} == {every - 1} || step + 1 == steps) {{",
-            *indented(_settle("fresh", plan.blocks)),
+            *indented(_settle("fresh", plan.row_blocks)),
             *indented(unrolled(all_sums, 0, body, "q")),
             "}",
         ]

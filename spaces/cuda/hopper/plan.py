@@ -73,13 +73,13 @@ class HopperPlan(Plan):
         """True if each warpgroup computes whole tiles, in turn (ping-pong)."""
         return self.values["schedule"] == "pingpong"
 
-    blocks = Size()
+    row_blocks = Size()
     threads = Size()
     stage_bytes = Size()
 
     @property
-    def registers(self) -> int:
-        """Sums of a thread in each block of 64 rows."""
+    def block_sums(self) -> int:
+        """Sums of a thread in each block of 64 rows, one register each."""
         return self.tile[1] // 2
 
     @property
@@ -118,7 +118,7 @@ class HopperPlan(Plan):
         return self.cluster[0] * self.cluster[1]
 
     @property
-    def parts(self) -> tuple[int, int]:
+    def sharers(self) -> tuple[int, int]:
         """The clusters that share a tile's depth, and the blocks of one cluster that do."""
         splits = self.number("splits")
         return (1, splits) if self.values["merge"] == "cluster" else (splits, 1)
@@ -174,7 +174,7 @@ class HopperPlan(Plan):
             str(self.values["raster"]),
             self.number("raster_group"),
             self.target.multiprocessors * self.number("blocks_per_sm"),
-            self.parts[1] > 1,
+            self.sharers[1] > 1,
             self.product.batches,
         )
 
@@ -183,17 +183,17 @@ class HopperPlan(Plan):
         """The exchange of sums through memory, between clusters that share a tile."""
         members = 1 if self.takes_turns else self.consumers
         tiles = self.product.batches * self.grid.places * self.cluster_tiles
-        return SharedDepth(self.parts[0], tiles, members, self.blocks, self.registers)
+        return SharedDepth(self.sharers[0], tiles, members, self.row_blocks, self.block_sums)
 
     @cached_property
     def slices(self) -> ClusterDepth:
         """The exchange of sums between the blocks of a cluster that share a tile."""
-        return ClusterDepth(self.parts[1], self.consumers, self.blocks, self.registers)
+        return ClusterDepth(self.sharers[1], self.consumers, self.row_blocks, self.block_sums)
 
     @property
     def slice_columns(self) -> int:
         """Columns of a tile along n that one block finishes."""
-        return self.written[1] // self.parts[1]
+        return self.written[1] // self.sharers[1]
 
     @cached_property
     def store(self) -> TileStore:
@@ -208,7 +208,9 @@ class HopperPlan(Plan):
         beside = OTHER if twin_of(self.product) else fetched.name if fetched else None
         finish = Finish(finishing(self.product), rows, columns, fetched=beside)
         buffers = self.number("store_buffers")
-        return TileStore(finish, self.swapped, self.blocks, self.slice_columns, buffers, fetched)
+        return TileStore(
+            finish, self.swapped, self.row_blocks, self.slice_columns, buffers, fetched
+        )
 
     @property
     def next_stage(self) -> str:
@@ -267,7 +269,7 @@ class HopperPlan(Plan):
     @property
     def fetched_at(self) -> int:
         """Offset of each warpgroup's barrier for fetched operands, where there can be any."""
-        return self.exchanged_at + 8 * (self.parts[1] > 1)
+        return self.exchanged_at + 8 * (self.sharers[1] > 1)
 
     @property
     def slots_at(self) -> int:

@@ -102,14 +102,14 @@ class HopperSizes:
             rows = min(SKEWED * most_rows(self.product), rows)
         return np.where(swapped, columns, rows), np.where(swapped, rows, columns)
 
-    def blocks(self, c: Any) -> Any:
+    def row_blocks(self, c: Any) -> Any:
         """Return the blocks of 64 rows along m that one warpgroup computes."""
         sharing = np.where(c["schedule"] == "pingpong", 1, c["consumers"])
         return c["block_m"] // BLOCK // sharing
 
     def sums(self, c: Any) -> Any:
         """Return the number of sums that each consumer thread holds."""
-        return self.blocks(c) * c["block_n"] // 2
+        return self.row_blocks(c) * c["block_n"] // 2
 
     def results(self, c: Any) -> Any:
         """Return the number of sums, twice if they are kept apart from those of wgmma."""
@@ -146,7 +146,7 @@ class HopperSizes:
     def chunks(self, c: Any) -> Any:
         """Return how many chunks of a tile one warpgroup finishes, each in a staging buffer."""
         pieces = BLOCK * c["block_n"] * self.product.output.element.bytes // self.buffer_bytes(c)
-        return self.blocks(c) * pieces
+        return self.row_blocks(c) * pieces
 
     def stage_bytes(self, c: Any) -> Any:
         """Return the bytes of a stage."""

@@ -19,6 +19,7 @@ from tilewright.spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from tilewright.spaces.cuda.hopper.code import HopperCode
 from tilewright.spaces.cuda.hopper.fetched import fetched_of
 from tilewright.spaces.cuda.hopper.grid import ORDERS
+from tilewright.spaces.cuda.hopper.imbalance import imbalance
 from tilewright.spaces.cuda.hopper.multiply import ELEMENTS
 from tilewright.spaces.cuda.hopper.places import why_no_placed_map
 from tilewright.spaces.cuda.hopper.plan import HopperPlan
@@ -28,7 +29,6 @@ from tilewright.spaces.cuda.hopper.sizes import CLUSTERS, HopperSizes, promotes
 from tilewright.spaces.cuda.hopper.split import WAYS
 from tilewright.spaces.cuda.hopper.streams import has_streams
 from tilewright.spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
-from tilewright.spaces.cuda.hopper.turns import imbalance
 from tilewright.spaces.cuda.occupancy import LINE, LINE_SLOTS
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.template import WarpgroupTemplate
@@ -161,7 +161,7 @@ class Hopper(WarpgroupTemplate):
             step_loads=2,
             step_multiplies=4 * products,
             step_register_bytes=products * (BLOCK + c["block_n"]) * STEP_BYTES,
-            chains=sizes.blocks(c) * (1 + c["in_flight"]),
+            chains=sizes.row_blocks(c) * (1 + c["in_flight"]),
             vector_fraction=1.0,
             ahead=np.maximum(c["stages"] - 1 - c["in_flight"], 1),
             most_resident=c["blocks_per_sm"],

@@ -205,7 +205,7 @@ class Context(Plan):
         return f"column0 + {text}" if self.rows.is_map else text
 
     @property
-    def outside(self) -> str:
+    def inside(self) -> str:
         """The C condition that vector ``u`` of a step lies within the row; empty if all vectors
         do."""
         columns = self.rows.column_count
@@ -221,7 +221,7 @@ class Context(Plan):
     @property
     def elements(self) -> int | None:
         """Elements of a thread in each step; None if threads may have different numbers."""
-        uneven = self.outside or (self.values["lanes"] == "rows")
+        uneven = self.inside or (self.values["lanes"] == "rows")
         return None if uneven else self.unroll * self.number("vector")
 
     @property

@@ -248,7 +248,7 @@ def vectors(context: Context, lines: Sequence[str]) -> list[str]:
         "#pragma unroll",
         f"for (int u = 0; u < {context.unroll}; u++) {{",
         f"  const {context.integer} column = first + u * {context.turn};",
-        *indented(_guarded(context.outside, lines)),
+        *indented(_guarded(context.inside, lines)),
         "}",
     ]
 

@@ -16,7 +16,13 @@ from tilewright.spaces.cuda.rows.context import Context
 from tilewright.spaces.cuda.rows.rules.every import row_rules
 from tilewright.spaces.cuda.rows.served import why_not
 from tilewright.spaces.cuda.rows.sizes import RowSizes
-from tilewright.spaces.cuda.rows.tile import COMMON, HOLDS, LANES, SPARED, UNPACKS
+from tilewright.spaces.cuda.rows.tile import (
+    CONVERT,
+    IDLE_CLUSTERS,
+    LANES,
+    ROW_INVARIANTS,
+    ROW_STORAGE,
+)
 from tilewright.spaces.cuda.rows.traffic import row_quantities
 from tilewright.spaces.cuda.rows.values import computed_in
 from tilewright.spaces.cuda.target import CudaTarget
@@ -98,19 +104,20 @@ def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
     repeated = sizes.plain.repeated
     widest = sizes.widest
     vectors = tuple(v for v in (1, 2, 4, 8, 16) if widest // 2 <= v <= widest)
-    holds = HOLDS if repeated else HOLDS[2:]
+    storage = ROW_STORAGE if repeated else ROW_STORAGE[2:]
     fused = len(sizes.online.passes) < len(sizes.plain.passes)
     late = len(repeated) < len(sizes.plain.elements)
-    clusters = (1, 2, 4, 8, 16) if target.has("cluster") and sizes.real == 4 else (1,)
+    invariant = sizes.common and repeated
+    clustered = target.has("cluster") and sizes.real == 4 and not sizes.spreads
     return (
         Decision("vector", vectors),
         Decision("lanes", LANES[1:] if sizes.lies_along_rows else LANES[:1]),
         Decision("row_threads", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)),
         Decision("block_rows", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)),
         Decision("thread_rows", (1, 2, 4)),
-        Decision("cluster", (1,) if sizes.spreads else clusters),
-        Decision("row_storage", holds),
-        Decision("convert", UNPACKS if sizes.holds_pairs else UNPACKS[:1]),
+        Decision("cluster", (1, 2, 4, 8, 16) if clustered else (1,)),
+        Decision("row_storage", storage),
+        Decision("convert", CONVERT if sizes.holds_pairs else CONVERT[:1]),
         Decision("passes", ("plain", "online") if fused else ("plain",)),
         Decision("prefetch", (0, 1) if repeated and late else (0,)),
         Decision("unroll", (1, 2, 4, 8)),
@@ -119,8 +126,6 @@ def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
         Decision("blocks_per_sm", (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)),
         Decision("tile_scheduler", ("tiles", "persistent")),
         Decision("stages", (1, 2, 3, 4, 6) if repeated else (1,)),
-        Decision("row_invariants", COMMON if sizes.common and repeated else COMMON[:1]),
-        Decision(
-            "idle_clusters", SPARED if len(clusters) > 1 and not sizes.spreads else SPARED[:1]
-        ),
+        Decision("row_invariants", ROW_INVARIANTS if invariant else ROW_INVARIANTS[:1]),
+        Decision("idle_clusters", IDLE_CLUSTERS if clustered else IDLE_CLUSTERS[:1]),
     )

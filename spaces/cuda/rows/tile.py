@@ -15,17 +15,17 @@ from typing import Any
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.derivation.rows.view import Rows
 
-HOLDS = ("registers", "shared", "memory")
+ROW_STORAGE = ("registers", "shared", "memory")
 """Places where elements stay that are used more than once; with ``memory`` they are read again."""
 LANES = ("columns", "rows")
 """Neighbouring threads read neighbours of a row, or the same columns of neighbouring rows."""
-UNPACKS = ("once", "again")
+CONVERT = ("once", "again")
 """Elements held in pairs are unpacked once, or again at each use so that numbers are not held."""
 
-COMMON = ("again", "kept")
+ROW_INVARIANTS = ("again", "kept")
 """Operands that all rows share are read again for each tile, or kept in registers."""
 
-SPARED = (0, 1, 2, 3)
+IDLE_CLUSTERS = (0, 1, 2, 3)
 """Clusters by which a layer of blocks is smaller than the multiprocessors would allow.
 
 A layer has a block on each multiprocessor. GPCs have no whole number of clusters, and how many

@@ -118,7 +118,7 @@ def test_exchanged_sums_have_room_of_their_own():
         plan = HopperPlan(HopperSizes(orient(made)), small_target(32), schedule.values)
         columns = {name: np.array([value]) for name, value in schedule.decisions}
         sizes = HopperSizes(orient(made))
-        sent, barrier = 4 * plan.tile[0] * plan.slice_columns * (plan.parts[1] - 1), 8
+        sent, barrier = 4 * plan.tile[0] * plan.slice_columns * (plan.sharers[1] - 1), 8
         assert plan.slices.bytes == sent
         assert sizes.exchange_bytes(columns)[0] == sent + barrier
         assert sizes.shared_bytes(columns)[0] == sizes.ring_bytes(columns)[0] + sent + barrier

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 
 from tests.measure.cuda.cuda_kernels import EAGER, kernel, operand, output_of, small_integers
 from tilewright.measure.cuda.emulator import INTERLEAVINGS
 from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+
+
+def box_bytes(spec: TensorMapSpec) -> int:
+    """Bytes that one load adds to the barrier's transaction count, clipped or not."""
+    return prod(spec.box) * spec.element_bytes
 
 
 def clipped(source: np.ndarray, x: int, y: int, box: tuple[int, int]) -> np.ndarray:
@@ -53,14 +60,14 @@ def test_a_load_is_a_clipped_and_swizzled_box(emulator, at, mode, swizzle):
     source = small_integers(1, SHAPE, np.float16)
     columns = (swizzle or 64) // 2
     spec = TensorMapSpec("A", "float16", (40, 21), (80,), (columns, 16), swizzle)
-    body = LOAD.format(bytes=spec.box_bytes, rank=2, at="at[0], at[1]")
+    body = LOAD.format(bytes=box_bytes(spec), rank=2, at="at[0], at[1]")
     inputs = {"A": source, "at_": np.array(at, np.int32)}
     made = kernel(
         f"load{swizzle}",
         "const int at[] = {at_[0], at_[1]};" + body,
         inputs,
-        operand("C", "int8", (spec.box_bytes,)),
-        shared=spec.box_bytes + 8,
+        operand("C", "int8", (box_bytes(spec),)),
+        shared=box_bytes(spec) + 8,
         maps={"map": spec},
     )
     image = output_of(emulator.run(made, inputs, mode)).view(np.uint8)
@@ -73,10 +80,10 @@ def test_a_load_in_three_dimensions(emulator):
     spec = TensorMapSpec("A", "float32", (16, 6, 3), (64, 384), (8, 4, 2))
     made = kernel(
         "load3",
-        LOAD.format(bytes=spec.box_bytes, rank=3, at="8, 4, 2"),
+        LOAD.format(bytes=box_bytes(spec), rank=3, at="8, 4, 2"),
         {"A": source},
-        operand("C", "int8", (spec.box_bytes,)),
-        shared=spec.box_bytes + 8,
+        operand("C", "int8", (box_bytes(spec),)),
+        shared=box_bytes(spec) + 8,
         maps={"map": spec},
     )
     image = output_of(emulator.run(made, {"A": source})).view(np.float32).reshape(2, 4, 8)
