@@ -95,7 +95,7 @@ class RowsTemplate(CpuTemplate):
         """Say why an axis cannot be open: only the outermost axis of rows can, if lanes are no
         rows."""
         first, *_ = self.rows.rows
-        if axis != first.names[0] or self.rows.sums:
+        if axis not in first.names[:1] or self.rows.sums:
             return f"{axis} is not the outermost axis of rows that nothing is summed over"
         if schedule.values["lanes"] == ROWS:
             return "lanes are rows"

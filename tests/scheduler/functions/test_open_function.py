@@ -220,6 +220,7 @@ def test_arrays_that_do_not_fit_are_refused():
     [
         ("matmul m=64 n=64 k=64", "n", "n is not the rows"),
         ("softmax r=64 c=64", "c", "c is not the outermost axis"),
+        ("softmax r=1 c=64", "r", "r is not the outermost axis"),
         ("matmul m=8 n=64 k=64", "k", "k is not the rows"),
         ("y[i]=sum[j](exp(x[i]-z[j])) i=64 j=64", "i", "fixed extents"),
         ("y[a,b]=x[a,b]+1 a=8 b=64", "b", "b is not the outermost axis"),
