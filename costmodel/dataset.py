@@ -15,7 +15,7 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
 SpaceFor = Callable[[Workload, Target], Space]
-Place = Callable[[Space, Schedule], np.ndarray | None]
+Placing = Callable[[Space, Sequence[Schedule]], Sequence[np.ndarray | None]]
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,29 @@ class Group:
         return Group(self.space, self.population[keep], self.latency[keep])
 
 
-def place(space: Space, schedule: Schedule) -> np.ndarray | None:
-    """Return the row of a schedule; None if it is no point of the space."""
-    return space.row(schedule) if schedule in space else None
+class Places:
+    """The rows of schedules in their spaces, None for one that is no point of its space. Each is
+    found once."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Space, dict[Schedule, np.ndarray | None]] = {}
+
+    def __call__(self, space: Space, schedules: Sequence[Schedule]) -> list[np.ndarray | None]:
+        """Return the row of each schedule."""
+        rows = self._rows.setdefault(space, {})
+        new = [each for each in dict.fromkeys(schedules) if each not in rows]
+        rows.update(zip(new, space.placed(new), strict=True))
+        return [rows[each] for each in schedules]
 
 
 def group_examples(
-    examples: Sequence[Example], space_for: SpaceFor, place: Place = place
+    examples: Sequence[Example], space_for: SpaceFor, placing: Placing = Space.placed
 ) -> tuple[list[Group], int]:
     """Return the groups in the order of their names, and the number of schedules skipped.
 
     A schedule measured more than once counts once, with its lowest latency (noise only adds).
     Skipped are schedules that are no point of the workload's space (any more), or whose workload
-    has none. Whoever groups the same examples again may hand in a ``place`` that remembers.
+    has none. Whoever groups the same examples again may hand in :class:`Places`, which remember.
     """
     found: dict[tuple[str, str], list[Example]] = {}
     fingerprints = {target: target.fingerprint for target in {e.target for e in examples}}
@@ -77,11 +87,12 @@ def group_examples(
         for example in members:
             seconds = np.inf if example.latency is None else example.latency
             best[example.schedule] = min(seconds, best.get(example.schedule, np.inf))
-        placed = [(place(space, s), best[s]) for s in sorted(best, key=lambda s: s.key)]
-        rows = [row for row, _ in placed if row is not None]
+        ordered = sorted(best, key=lambda s: s.key)
+        placed = list(zip(ordered, placing(space, ordered), strict=True))
+        rows = [row for _, row in placed if row is not None]
         skipped += len(best) - len(rows)
         if rows:
-            latency = np.array([seconds for row, seconds in placed if row is not None])
+            latency = np.array([best[schedule] for schedule, row in placed if row is not None])
             latency[np.isinf(latency)] = np.nan
             groups.append(Group(space, np.stack(rows), latency))
     return groups, skipped

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.costmodel.dataset import Group, SpaceFor, group_examples, place
+from tilewright.costmodel.dataset import Group, Places, SpaceFor, group_examples
 from tilewright.costmodel.features import Column, as_matrix, features
 from tilewright.costmodel.interfaces import Example
 from tilewright.costmodel.library import load_xgboost
@@ -98,7 +98,7 @@ class XGBoostModel:
         self.settings = settings
         self.skipped = 0
         self._space_for = cache(space_for)
-        self._place = cache(place)  # a search fits the same schedules again and again
+        self._places = Places()  # a search fits the same schedules again and again
         self._analytic = AnalyticModel(space_for=self._space_for)
         self._trained: Trained | None = None
 
@@ -130,7 +130,7 @@ class XGBoostModel:
 
     def fit(self, examples: Sequence[Example]) -> None:
         """Train from scratch on all of ``examples``."""
-        groups, self.skipped = group_examples(examples, self._space_for, self._place)
+        groups, self.skipped = group_examples(examples, self._space_for, self._places)
         self.fit_groups(groups)
 
     def fit_groups(self, groups: Sequence[Group]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.costmodel.dataset import Group
-from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.schedule import Value
 
 FASTEST = 0.1
 
@@ -39,27 +38,21 @@ def separations(group: Group) -> list[Separation]:
     together, so one may separate because of another.
     """
     ran = np.flatnonzero(np.isfinite(group.latency))
-    schedules = [group.space.schedule(row) for row in group.population[ran]]
-    latency = group.latency[ran]
-    found = [_separation("template", [s.template for s in schedules], latency)]
-    for template in dict.fromkeys(s.template for s in schedules):
-        own = np.array([s.template == template for s in schedules])
-        found += _of_template([s for s in schedules if s.template == template], latency[own])
+    population, latency = group.population[ran], group.latency[ran]
+    templates = np.array(list(group.space.templates))[population[:, 0]]
+    found = [_separation("template", templates, latency)]
+    for template in np.unique(templates).tolist():
+        own = templates == template
+        found += [
+            _separation(f"{template}.{name}", values, latency[own])
+            for name, values in group.space.columns(template, population[own]).items()
+        ]
     return sorted((each for each in found if each), key=lambda each: -each.explained)
 
 
-def _of_template(schedules: Sequence[Schedule], latency: np.ndarray) -> list[Separation | None]:
-    first = schedules[0]
-    return [
-        _separation(f"{first.template}.{name}", [s[name] for s in schedules], latency)
-        for name, _ in first.decisions
-    ]
-
-
-def _separation(decision: str, chosen: Sequence[Value], latency: np.ndarray) -> Separation | None:
+def _separation(decision: str, chosen: np.ndarray, latency: np.ndarray) -> Separation | None:
     """Return None where there is nothing to tell apart."""
-    names = list(dict.fromkeys(chosen))
-    value = np.array([names.index(each) for each in chosen])
+    names, value = np.unique(chosen, return_inverse=True)
     explained = epsilon_squared(value, np.log(latency))
     if explained is None:
         return None
@@ -70,7 +63,7 @@ def _separation(decision: str, chosen: Sequence[Value], latency: np.ndarray) -> 
         decision=decision,
         rows=len(latency),
         explained=explained,
-        value=names[common],
+        value=names[common].item(),
         share_of_fastest=float(has[fastest].mean()),
         share_of_all=float(has.mean()),
         slowdown=float(np.median(latency[~has]) / np.median(latency[has])),

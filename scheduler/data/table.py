@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.costmodel.dataset import place
 from tilewright.costmodel.features import feature_matrix, features
 from tilewright.scheduler.data.columns import (
     FEATURE,
@@ -203,9 +202,6 @@ def _placed(
         space = space_for(workload, target)
     except InputError:
         return None, {}
-    rows = {
-        i: place(space, record.schedule)
-        for i, record in enumerate(records)
-        if record.template_version in space.versions
-    }
-    return space, {i: row for i, row in rows.items() if row is not None}
+    known = [i for i, each in enumerate(records) if each.template_version in space.versions]
+    rows = space.placed([records[i].schedule for i in known])
+    return space, {i: row for i, row in zip(known, rows, strict=True) if row is not None}

@@ -259,8 +259,9 @@ def _operations(material: Material) -> list[tuple[float, float]]:
     ran = [r for r in material.searched if r.measurement.score]
     if space is None or not flops:
         return []
-    now = (r for r in ran if r.template_version in space.versions)
-    placed = [(r, row) for r in now if (row := material.row(r.schedule)) is not None]
+    now = [r for r in ran if r.template_version in space.versions]
+    rows = material.rows([r.schedule for r in now])
+    placed = [(r, row) for r, row in zip(now, rows, strict=True) if row is not None]
     if not placed:
         return []
     found = space.quantities(np.stack([row for _, row in placed]))

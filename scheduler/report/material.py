@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.costmodel.dataset import Group, group_examples, place
+from tilewright.costmodel.dataset import Group, Places, group_examples
 from tilewright.costmodel.explaining.separation import Separation, separations
 from tilewright.costmodel.interfaces import Example
 from tilewright.costmodel.roofs.peaks import Peaks, peaks_for
@@ -19,6 +19,7 @@ from tilewright.measure.estimates import Estimate, latency, over_rival, rival_se
 from tilewright.measure.records.measurement import NUMPY, Measurement
 from tilewright.measure.records.ranking import SEARCH
 from tilewright.scheduler.machine import measured_peaks
+from tilewright.scheduler.report.garbage import uncollected
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import parameters_of, workload
 from tilewright.spaces.registry import space_for
@@ -45,6 +46,7 @@ KINDS_OF_ORIGINS = {
     "transfer": ("starter",),
 }
 """Groups of the steps that propose schedules; all others are ``other``."""
+_KINDS = {name: kind for kind, names in KINDS_OF_ORIGINS.items() for name in names}
 
 
 @dataclass(frozen=True)
@@ -198,14 +200,13 @@ class Material:
         return found
 
     @cached_property
-    def _rows(self) -> dict[Schedule, np.ndarray | None]:
-        return {}
+    def _places(self) -> Places:
+        return Places()
 
-    def row(self, schedule: Schedule) -> np.ndarray | None:
-        """Return the row of a schedule in a population; None if it is no point of the space."""
-        if schedule not in self._rows:
-            self._rows[schedule] = place(self.space, schedule) if self.space else None
-        return self._rows[schedule]
+    def rows(self, schedules: Sequence[Schedule]) -> list[np.ndarray | None]:
+        """Return the row of each schedule in a population; None for one that is no point of the
+        space."""
+        return self._places(self.space, schedules) if self.space else [None] * len(schedules)
 
     @cached_property
     def group(self) -> Group | None:
@@ -219,7 +220,7 @@ class Material:
             for r in self.searched
             if r.template_version in space.versions and not r.doubted
         ]
-        groups, _ = group_examples(examples, lambda *_: space, lambda _, s: self.row(s))
+        groups, _ = group_examples(examples, lambda *_: space, self._places)
         return groups[0] if groups and np.isfinite(groups[0].latency).any() else None
 
     @cached_property
@@ -235,10 +236,10 @@ class Material:
 
 def origin_of(record: Record) -> str:
     """Return the group of the step that proposed a record's schedule."""
-    origin = record.proposal.origin if record.proposal else ""
-    return next((kind for kind, names in KINDS_OF_ORIGINS.items() if origin in names), "other")
+    return _KINDS.get(record.proposal.origin, "other") if record.proposal else "other"
 
 
+@uncollected()
 def read_materials(
     database: Database, words: Sequence[str] = (), may_be_empty: bool = False
 ) -> list[Material]:

@@ -24,6 +24,7 @@ from tilewright.scheduler.report.comparing import Comparison, ratios
 from tilewright.scheduler.report.elements import COLOURS
 from tilewright.scheduler.report.figure import Picture
 from tilewright.scheduler.report.figures import FIGURES
+from tilewright.scheduler.report.garbage import uncollected
 from tilewright.scheduler.report.graphs import Graph, Region, graphs_of
 from tilewright.scheduler.report.jobs import WHOLE, Job, Layer, jobs_of
 from tilewright.scheduler.report.live import Live
@@ -62,6 +63,7 @@ def check_library() -> None:
     extra("jinja2", "report", "a report")
 
 
+@uncollected()
 def report_page(
     materials: Sequence[Material],
     db: str,

@@ -37,6 +37,7 @@ class Points:
         self.position = {name: i for i, name in enumerate(self.names)}
         self.sizes = np.array([len(values) for values in self.values])
         self._index = [{v: i for i, v in enumerate(values.tolist())} for values in self.values]
+        self._types = [type(next(iter(index))) for index in self._index]
 
     @property
     def width(self) -> int:
@@ -93,8 +94,9 @@ class Points:
             if name not in values:
                 return f"decision {name!r} is missing"
         for name, value in values.items():
-            index = self._index[self.position[template.name, name]]
-            if value not in index or type(value) is not type(next(iter(index))):
+            column = self.position[template.name, name]
+            index = self._index[column]
+            if value not in index or type(value) is not self._types[column]:
                 some = ", ".join(map(str, index))
                 return f"{name}={value!r} is not a value of that decision; allowed: {some}"
         return None

@@ -10,7 +10,7 @@ schedules cost seconds, not hours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Space:
         """Return the promise about errors that this schedule's kernel keeps."""
         return self.templates[schedule.template].numerics_of(self.workload)
 
-    @property
+    @cached_property
     def versions(self) -> frozenset[str]:
         """The versions of all its templates. Schedules of other versions mean other kernels
         today.
@@ -104,6 +104,22 @@ class Space:
             return np.zeros((0, self.width), dtype=np.int32)
         return np.stack([self.row(schedule) for schedule in schedules])
 
+    def placed(self, schedules: Sequence[Schedule]) -> list[np.ndarray | None]:
+        """Return the row of each schedule, None for one that is no point of this space: the same as
+        to ask each, for many at once."""
+        found: list[np.ndarray | None] = [None] * len(schedules)
+        known = [i for i, each in enumerate(schedules) if self._points.why_not(each) is None]
+        if known:
+            rows = np.stack([self._points.row(schedules[i]) for i in known])
+            for i, row, keeps in zip(known, rows, self._validity.keep_rules(rows), strict=True):
+                found[i] = row if keeps else None
+        return found
+
+    def columns(self, template: str, population: Population) -> Mapping[str, np.ndarray]:
+        """Return the values of the decisions of a template, for a population that all chooses
+        it."""
+        return self._points.columns(template, population)
+
     def decision_columns(self, population: Population) -> dict[str, np.ndarray]:
         """Numeric value of each decision, see :meth:`Points.decision_columns`."""
         return self._points.decision_columns(population)
@@ -114,7 +130,7 @@ class Space:
 
     def _why_not(self, schedule: Schedule) -> str | None:
         reason = self._points.why_not(schedule)
-        if reason or self._validity.keeps_rules(self._points.row(schedule)):
+        if reason or self._validity.keep_rules(self._points.row(schedule)[None])[0]:
             return reason
         values = schedule.values
         columns = {name: np.asarray(value) for name, value in values.items()}

@@ -31,10 +31,16 @@ class Validity:
         for template in points.templates.values():
             _check_rules(template)
 
-    def keeps_rules(self, row: np.ndarray) -> bool:
-        """Tell whether a row is a schedule that keeps all rules of its template."""
-        steps = self.steps(int(row[0]), None)
-        return all(self.allowed(row[None], step)[0, row[step.column]] for step in steps)
+    def keep_rules(self, population: Population) -> np.ndarray:
+        """Tell for each row whether it is a schedule that keeps all rules of its template."""
+        keep = np.zeros(len(population), dtype=bool)
+        for template in np.unique(population[:, 0]):
+            rows = np.flatnonzero(population[:, 0] == template)
+            for step in self.steps(int(template), None):
+                allowed = self.allowed(population[rows], step)
+                rows = rows[allowed[np.arange(len(rows)), population[rows, step.column]]]
+            keep[rows] = True
+        return keep
 
     def steps(self, template: int, first: int | None) -> Sequence[Step]:
         """List the steps in which schedules of a template are made: ``first``, then its other
