@@ -41,6 +41,8 @@ C_TYPES = {
     "bool": "u8",
 }
 """The C type of each dtype in generated kernels; ``spaces/cuda/intrinsics`` defines the types."""
+FLOATS = ("float32", "float16", "bfloat16")
+"""Dtypes of elements that become float32 in registers, on every GPU."""
 
 
 LARGEST = 2**31

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import isinf
 
 from tilewright.spaces.language.evaluation import OPERATIONS
 from tilewright.spaces.language.meaning import Operations
@@ -30,6 +31,13 @@ def multiply_add(
         case Binary("+", Read() as addend, Binary("*", left, right)) if is_operand(addend):
             return left, right, addend
     return None
+
+
+def literal(value: float, real: str = "float") -> str:
+    """Return C text of a number of the type ``real``, float or double; infinities are floats."""
+    if isinf(value):
+        return f"{'-' if value < 0 else ''}tw::bits_float(0x7f800000u)"
+    return repr(value) + ("f" if real == "float" else "")
 
 
 @dataclass(frozen=True)

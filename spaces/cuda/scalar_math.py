@@ -16,6 +16,8 @@ from tilewright.spaces.language.functions import by_library, of_library
 from tilewright.spaces.language.philox import definition
 from tilewright.spaces.numerics.polynomials import GELU, GELU_END, GELU_TANH, GELU_TANH_END
 
+CALL_INSTRUCTIONS = 8
+"""Instructions of a call of a function, roughly."""
 _HEAD = """\
 #ifdef __CUDA_ARCH__
 TW_INLINE float tw_divide(float a, float b) { return __fdividef(a, b); }

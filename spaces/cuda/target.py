@@ -13,6 +13,8 @@ from tilewright.spaces.workloads.workload import Workload
 
 WARP = 32
 """Threads of a warp."""
+VECTOR_BYTES = 16
+"""The most bytes that a thread moves at once."""
 MOST_BLOCKS = 2**31 - 1
 """The most blocks of a launch along x."""
 SEGMENT = 64

@@ -98,7 +98,7 @@ class TileGrid:
             return [
                 f"const int tile_row = {row.text};",
                 f"const int tile_column = {column.text};",
-                *self._depth(),
+                *self.depth_lines("(int)blockIdx.y"),
                 *body(),
             ]
 
@@ -108,12 +108,13 @@ class TileGrid:
             block, lines, extents=(self.rows, self.columns), integer="int", language="cuda"
         )
 
-    def _depth(self) -> list[str]:
+    def depth_lines(self, part: str) -> list[str]:
+        """Print the declarations of the steps of share number ``part`` (C text) of a depth."""
         if self.splits == 1:
             return ["const int first_step = 0;", f"const int steps = {self.depth_tiles};"]
         share = self.depth_share
         return [
-            f"const int first_step = (int)blockIdx.y * {share};",
+            f"const int first_step = {part} * {share};",
             f"const int rest = {self.depth_tiles} - first_step;",
             f"const int steps = rest < {share} ? rest : {share};",
         ]

@@ -106,7 +106,7 @@ class PersistentGrid:
                 f"const int tile_{name} = {self._tile(axis, tile[axis])};"
                 for axis, name in enumerate(("row", "column"))
             ]
-            return [*coordinates, *self._depth(), *body()]
+            return [*coordinates, *self._walk.depth_lines("part"), *body()]
 
         head, place = [], "work"
         if self.batches > 1:
@@ -144,16 +144,6 @@ class PersistentGrid:
         if self.cluster[axis] == 1:
             return number.text
         return f"{number * self.cluster[axis]} + (int)rank"
-
-    def _depth(self) -> list[str]:
-        if self.splits == 1:
-            return ["const int first_step = 0;", f"const int steps = {self.depth_tiles};"]
-        share = self._walk.depth_share
-        return [
-            f"const int first_step = part * {share};",
-            f"const int rest = {self.depth_tiles} - first_step;",
-            f"const int steps = rest < {share} ? rest : {share};",
-        ]
 
 
 def hilbert(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:

@@ -28,6 +28,7 @@ from tilewright.spaces.cuda.kept.long_sums import LongSums
 from tilewright.spaces.cuda.kept.sizes import KeptSizes
 from tilewright.spaces.cuda.kept.thread import Thread
 from tilewright.spaces.cuda.maps.code import HELPERS
+from tilewright.spaces.cuda.scalar_code import literal
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.products.reach import Reach
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
@@ -161,10 +162,7 @@ class KeptCode:
 
     @property
     def _identity(self) -> str:
-        identity = REDUCERS[self.sizes.view.reducer].identity
-        if identity in (float("inf"), float("-inf")):
-            return f"{'-' if identity < 0 else ''}tw::bits_float(0x7f800000u)"
-        return f"{identity!r}f"
+        return literal(REDUCERS[self.sizes.view.reducer].identity)
 
     def _taps(self, body: Body, rolled: Sequence[Loop]) -> None:
         """Write the loops that are not unrolled, around the terms; parts share the outermost."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
+from tilewright.spaces.cuda.kept.sizes import KeptSizes, width
 from tilewright.spaces.cuda.residency import shared_memory
-from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.cuda.target import VECTOR_BYTES, WARP, CudaTarget
 from tilewright.spaces.derivation.kept.cutting import turn_rules
 from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
 from tilewright.spaces.derivation.kept.view import KeptView
@@ -64,7 +64,7 @@ def registers(view: KeptView, c: Any) -> Any:
 def _widest(view: KeptView) -> int:
     """Return the longest vector by which some array is moved."""
     moved = (*view.outputs, *(a for a in view.reads.values() if a.step(view.lane.name) == 1))
-    return max(width(view, access, WIDEST) for access in moved)
+    return max(width(view, access, VECTOR_BYTES) for access in moved)
 
 
 def _task_rules(view: KeptView) -> list[Rule]:

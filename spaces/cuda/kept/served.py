@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from tilewright.spaces.cuda import scalar_math
+from tilewright.spaces.cuda.abi import FLOATS
 from tilewright.spaces.derivation.kept.served import why_no_array, why_no_place
 from tilewright.spaces.derivation.kept.view import cached_kept
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
-
-FLOATS = ("float32", "float16", "bfloat16")
-"""Dtypes of elements; all are float32 in registers."""
 
 
 def why_not_kept(workload: Workload) -> str | None:

@@ -12,15 +12,13 @@ from typing import Any
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cuda.blocks.last_to_come import TICKET, TICKETS
+from tilewright.spaces.cuda.target import VECTOR_BYTES
 from tilewright.spaces.decided import Decided
 from tilewright.spaces.derivation.kept.cutting import Cutting
 from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
 from tilewright.spaces.derivation.kept.view import KeptView
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.language.tree import Read
-
-WIDEST = 16
-"""The most bytes that a thread moves at once."""
 
 
 @dataclass(frozen=True)
@@ -102,5 +100,5 @@ def width(view: KeptView, access: Access, most: int) -> int:
 
     Such accesses are aligned wherever a vector of lanes begins.
     """
-    widest = min(most, WIDEST // access.array.element.bytes)
+    widest = min(most, VECTOR_BYTES // access.array.element.bytes)
     return gcd(widest, access.offset.without([view.lane.name]).divisor)

@@ -8,10 +8,11 @@ from itertools import product
 from math import prod
 
 from tilewright.spaces.cuda.abi import C_TYPES
-from tilewright.spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
+from tilewright.spaces.cuda.kept.sizes import KeptSizes, width
 from tilewright.spaces.cuda.reducers import joined, taken
 from tilewright.spaces.cuda.rows.values import Scope
-from tilewright.spaces.cuda.scalar_code import Value
+from tilewright.spaces.cuda.scalar_code import Value, literal
+from tilewright.spaces.cuda.target import VECTOR_BYTES
 from tilewright.spaces.derivation.kept.held import tap_index
 from tilewright.spaces.derivation.kept.tiles import moved, reach
 from tilewright.spaces.derivation.kept.view import Bounded
@@ -76,7 +77,7 @@ class Thread:
     def _widest(self, access: Bounded, taps: int) -> int:
         """Return the most elements that move at a time, if all taps of all lanes are contiguous."""
         size = self.vector * taps
-        widest = WIDEST // access.array.element.bytes
+        widest = VECTOR_BYTES // access.array.element.bytes
         rest = access.offset.without(loop.name for loop in self.view.taps)
         steps = [factor for _, factor in rest.terms]
         while any(step % widest for step in (*(f for f in steps if f != taps), size)):
@@ -166,7 +167,7 @@ class Thread:
             loaded[key] = self._name()
             value = f"tw::to_float(tw::load_global({self.place(access, own)}))"
             if tests:
-                value = f"{' && '.join(tests)} ? {value} : {_number(access.outside)}"
+                value = f"{' && '.join(tests)} ? {value} : {literal(access.outside)}"
             body.let("const float", loaded[key], value)
         return loaded[key]
 
@@ -185,7 +186,7 @@ class Thread:
                 body.call(take, name, where, "left")
             if tests:
                 with body.otherwise(brief=True):
-                    outside = f"tw::from_float<{kind}>({_number(access.outside)})"
+                    outside = f"tw::from_float<{kind}>({literal(access.outside)})"
                     body.call("tw_fill", name, outside)
         return loaded[key]
 
@@ -216,9 +217,3 @@ class Thread:
     def _name(self) -> str:
         self.names += 1
         return f"v{self.names}"
-
-
-def _number(value: float) -> str:
-    if value in (float("inf"), float("-inf")):
-        return f"{'-' if value < 0 else ''}tw::bits_float(0x7f800000u)"
-    return f"{value!r}f"

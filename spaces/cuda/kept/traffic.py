@@ -15,6 +15,7 @@ from tilewright.spaces.cuda.blocks.rules import LEAST_THREADS
 from tilewright.spaces.cuda.kept.rules import held_elements, registers
 from tilewright.spaces.cuda.kept.sizes import KeptSizes, width
 from tilewright.spaces.cuda.occupancy import ANSWER, LINE, LINE_SLOTS, Occupancy
+from tilewright.spaces.cuda.scalar_math import CALL_INSTRUCTIONS
 from tilewright.spaces.cuda.target import WARP, CudaTarget
 from tilewright.spaces.derivation.kept.traffic import loads_by_turns
 from tilewright.spaces.derivation.kept.view import KeptView
@@ -23,8 +24,6 @@ from tilewright.spaces.quantities import filled, widened
 from tilewright.spaces.template import Columns
 from tilewright.spaces.workloads.workload import Workload
 
-CALL = 8
-"""Instructions of a call of a function, roughly."""
 JOIN = 6.0
 """Cost of adding one more number of another part, in barriers.
 
@@ -50,7 +49,7 @@ def kept_quantities(
     padded = 1.0 * sizes.tasks * sizes.outputs
     counted = work(view.program)
     useful = float(max(1, counted.flops + counted.arithmetic + counted.special))
-    operations = (useful + (CALL - 1) * counted.special) / (kept * taps)
+    operations = (useful + (CALL_INSTRUCTIONS - 1) * counted.special) / (kept * taps)
     loads, bytes, lines = _loads(view, c)
     threads, parts = c["threads"], sizes.parts
     used = np.minimum(registers(view, c), target.registers_per_thread)

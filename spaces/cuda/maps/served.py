@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.spaces.cuda import scalar_math
-from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.abi import C_TYPES, FLOATS
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.maps.plane import Plane
 from tilewright.spaces.derivation.maps.served import cached_plane, why_no_array
@@ -11,7 +11,6 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
-FLOATS = ("float32", "float16", "bfloat16")
 FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
 TABLES = ("int32", "int8", "int64", "uint8", "bool")
 

@@ -14,14 +14,12 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.occupancy import SECTOR
-from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.cuda.target import VECTOR_BYTES, WARP
 from tilewright.spaces.decided import Decided
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.plane import ALONG, Plane
 from tilewright.spaces.derivation.maps.view import Access
 
-WIDEST = 16
-"""The most bytes that a thread moves at once."""
 LINE_BYTES = 128
 """Bytes of a line of memory.
 
@@ -121,7 +119,7 @@ def width(plane: Plane, access: Access, most: int) -> int:
 
     Such accesses are aligned wherever a vector of columns begins, or of rows for transposed arrays.
     """
-    widest = min(most, WIDEST // access.array.element.bytes)
+    widest = min(most, VECTOR_BYTES // access.array.element.bytes)
     while any(step % widest for step in _steps(plane, access)):
         widest //= 2
     return widest
@@ -157,4 +155,4 @@ def widest(plane: Plane) -> int:
     """Return the longest vector by which some array is moved."""
     moved = (*plane.transposed, *plane.view.outputs)
     moved += tuple(a for a in plane.view.loaded if plane.kind(a) == ALONG)
-    return max(width(plane, access, WIDEST) for access in moved)
+    return max(width(plane, access, VECTOR_BYTES) for access in moved)

@@ -9,7 +9,8 @@ import numpy as np
 
 from tilewright.spaces.cuda.maps.sizes import TILE, MapSizes, loops_inside, splits_sectors, width
 from tilewright.spaces.cuda.occupancy import SECTOR, Occupancy
-from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.cuda.scalar_math import CALL_INSTRUCTIONS
+from tilewright.spaces.cuda.target import VECTOR_BYTES, WARP, CudaTarget
 from tilewright.spaces.derivation.maps.plane import ALONG, Plane
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.derivation.work import work
@@ -17,8 +18,6 @@ from tilewright.spaces.quantities import filled, widened
 from tilewright.spaces.template import Columns
 from tilewright.spaces.workloads.workload import Workload
 
-CALL = 8
-"""Instructions of a call of a function, roughly."""
 BOOKKEEPING = 24
 """Instructions of a thread to find its place."""
 
@@ -34,7 +33,7 @@ def map_quantities(
     padded = 1.0 * sizes.tiles * sizes.rows * sizes.columns * turns
     counted = work(view.program)
     useful = float(counted.flops + counted.arithmetic + counted.special)
-    operations = useful / elements + (CALL - 1) * counted.special / elements
+    operations = useful / elements + (CALL_INSTRUCTIONS - 1) * counted.special / elements
     accesses = (*view.loaded, *view.outputs)
     widths = [_width(plane, access) for access in accesses]
     moves = sum(1.0 / np.minimum(w, c["vector"]) for w in widths) + len(plane.transposed)
@@ -81,4 +80,4 @@ def _split_bytes(sizes: MapSizes) -> Any:
 def _width(plane: Plane, access: Access) -> int:
     """Return the most elements that are moved at once; 1 if they are not side by side."""
     moved = access in plane.view.outputs or access in plane.transposed
-    return width(plane, access, 16) if moved or plane.kind(access) == ALONG else 1
+    return width(plane, access, VECTOR_BYTES) if moved or plane.kind(access) == ALONG else 1

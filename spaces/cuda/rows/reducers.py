@@ -9,7 +9,7 @@ from tilewright.spaces.cuda import block_sums
 from tilewright.spaces.cuda.reducers import NOWHERE, joined, place_helpers, taken, typed
 from tilewright.spaces.cuda.rows.long_sums import LongSums
 from tilewright.spaces.cuda.rows.values import Scope
-from tilewright.spaces.cuda.scalar_code import Value
+from tilewright.spaces.cuda.scalar_code import Value, literal
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from tilewright.spaces.derivation.scopes import scaled, states_of
 from tilewright.spaces.language.functions import REDUCERS
@@ -102,7 +102,7 @@ class States:
 
     def _nothing(self, r: ChainReduction) -> str:
         """Return C text of the state of no elements."""
-        return _identity(REDUCERS[r.reducer].identity, self.scope.real)
+        return literal(REDUCERS[r.reducer].identity, self.scope.real)
 
     # -- blocks of long sums -------------------------------------------------------------------
 
@@ -176,8 +176,8 @@ class States:
         of_step = float(r.element.value * self.elements)
         if threads is None and self.steps > 1:
             steps = "(step + 1)" if prefix == "s" else "step"
-            return f"(({self.scope.real}){steps} * {_identity(of_step, self.scope.real)})"
-        return _identity(of_step * self.steps * (threads or 1), self.scope.real)
+            return f"(({self.scope.real}){steps} * {literal(of_step, self.scope.real)})"
+        return literal(of_step * self.steps * (threads or 1), self.scope.real)
 
     def factors(self, r: ChainReduction) -> tuple[Expression, ...]:
         """Return the factors whose product a sum takes as its element; of others, the element."""
@@ -329,13 +329,6 @@ class _Known:
     def text(self, node: Expression) -> str:
         """Return C text of an expression."""
         return self.scope.number(node)
-
-
-def _identity(value: float, real: str) -> str:
-    if value in (float("inf"), float("-inf")):
-        sign = "-" if value < 0 else ""
-        return f"{sign}tw::bits_float(0x7f800000u)"
-    return repr(value) + ("f" if real == "float" else "")
 
 
 def _all(value: str, count: int) -> str:

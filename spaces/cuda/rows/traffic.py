@@ -11,6 +11,7 @@ import numpy as np
 
 from tilewright.spaces.cuda.occupancy import LINE, LINE_SLOTS, SECTOR, USABLE, Occupancy
 from tilewright.spaces.cuda.rows.sizes import RowSizes
+from tilewright.spaces.cuda.scalar_math import CALL_INSTRUCTIONS
 from tilewright.spaces.cuda.target import WARP, CudaTarget
 from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.language.tree import Binary, Call, Expression
@@ -31,8 +32,6 @@ Of 1,027 random kernels NVRTC compiled 92 % without spills up to there, and 43 %
 """
 SPARE = 40
 """Registers of a thread beside its numbers."""
-CALL = 8
-"""Instructions of a call of a function, roughly."""
 
 
 def row_quantities(
@@ -50,7 +49,7 @@ def row_quantities(
     lines = _lines(sizes, c, padded)
     warps = sizes.tiles(c) * threads * c["cluster"] / WARP
     alone = 1 + 1 / _groups(sizes, occupancy, c)
-    merges = warps * np.log2(sizes.parts(c) + 1) * CALL * max(sizes.variables, 1)
+    merges = warps * np.log2(sizes.parts(c) + 1) * CALL_INSTRUCTIONS * max(sizes.variables, 1)
     moves = len(sizes.streams) * (1 + _reread(sizes, c)) / c["vector"]
     work = padded * (operations + moves) / WARP + merges
     files = _wanted(sizes, c) / sizes.register_limit(target, c)
@@ -197,5 +196,5 @@ def _work(sizes: RowSizes, online: bool) -> float:
 
 
 def _operations(expression: Expression) -> int:
-    own = CALL if isinstance(expression, Call) else int(isinstance(expression, Binary))
+    own = CALL_INSTRUCTIONS if isinstance(expression, Call) else int(isinstance(expression, Binary))
     return own + sum(map(_operations, expression.children))

@@ -19,9 +19,9 @@ from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.algebra.layout import row_major
 from tilewright.spaces.cuda.blocks.gathered import at, digits
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
+from tilewright.spaces.cuda.target import VECTOR_BYTES
 from tilewright.spaces.derivation.products.splitting import Part
 
-VECTOR_BYTES = 16
 PAIR = 2
 """Elements in a register of a fragment."""
 MOST_WASTE = 1.25

@@ -18,10 +18,10 @@ from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, tiled_produc
 from tilewright.spaces.cuda.mma.accumulators import STORES
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.occupancy import Occupancy
-from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.target import VECTOR_BYTES, CudaTarget
 from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.cuda.windows.code import WindowCode
-from tilewright.spaces.cuda.windows.image import VECTOR_BYTES, Image
+from tilewright.spaces.cuda.windows.image import Image
 from tilewright.spaces.cuda.windows.plan import WindowPlan
 from tilewright.spaces.cuda.windows.rules import window_rules
 from tilewright.spaces.cuda.windows.sizes import WindowSizes

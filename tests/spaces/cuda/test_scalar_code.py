@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
+from tilewright.spaces.cuda.scalar_code import ScalarCode, Value, literal
 from tilewright.spaces.language import program
 from tilewright.spaces.language.tree import AxisValue, Expression, Number, Read
 
@@ -45,3 +45,16 @@ def test_what_no_one_knows_is_refused() -> None:
     (stage,) = program("x: float32[i]; y[i] = x[i] + i", i=8).stages
     with pytest.raises(TypeError, match="entry of x is not known"):
         stage.body.fold(ScalarCode(), lambda node: known(node) if node == AxisValue("i") else None)
+
+
+@pytest.mark.parametrize(
+    ("value", "real", "text"),
+    [
+        (0.1, "float", "0.1f"),
+        (0.1, "double", "0.1"),
+        (float("inf"), "float", "tw::bits_float(0x7f800000u)"),
+        (float("-inf"), "double", "-tw::bits_float(0x7f800000u)"),
+    ],
+)
+def test_a_literal_has_its_type_and_infinities_have_theirs(value, real, text) -> None:
+    assert literal(value, real) == text
