@@ -8,8 +8,10 @@ from typing import Any
 
 from tilewright.spaces.template import Rule
 
-LEAST_WORK = 2.0**20
+LEAST_MULTIPLY_ADDS = 2.0**20
 """Multiply-adds that are worth waking a thread for: about ten microseconds of work."""
+LEAST_BYTES = 1 << 17
+"""The least bytes of each thread, if all are to be woken."""
 
 
 def enough_threads(threads: int, reads: Sequence[str]) -> Rule:

@@ -27,7 +27,7 @@ from tilewright.spaces.cpu.blocked.memory_rules import (
 )
 from tilewright.spaces.cpu.blocked.rule_context import Context, TileContext
 from tilewright.spaces.cpu.sharing import (
-    LEAST_WORK,
+    LEAST_MULTIPLY_ADDS,
     enough_threads,
     idle_batch_workers,
     idle_threads,
@@ -145,7 +145,7 @@ def worker_rules(context: TileContext, work: float, most: Mapping[str, int]) -> 
     """Return the rules that there are no more workers than threads, and no fewer than ``work``, a
     number of multiply-adds, is worth; ``most`` gives the most useful workers of each kind."""
     threads = context.target.threads
-    wanted = int(min(threads, max(1.0, work // LEAST_WORK)))
+    wanted = int(min(threads, max(1.0, work // LEAST_MULTIPLY_ADDS)))
     reads = tuple(name for name in WORKERS if name in context.values)
     choices = pairs(*([n for n in context.values[w].tolist() if n <= most[w]] for w in reads))
     least = max(prod(each) for each in choices if prod(each) <= wanted)

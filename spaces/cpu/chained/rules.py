@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 4
 """Blocks of rows for each worker that share the work out evenly, so that keys need no split."""
-SHARE = 0.8
+BLOCK_SHARE_OF_L2 = 0.8
 """The share of L2 that a worker's block may take, so that keys and matrices can stream past it."""
 
 
@@ -66,7 +66,7 @@ def block_bytes(template: ChainedTemplate, columns: Any) -> Any:
 
 
 def _size_rules(template: ChainedTemplate) -> list[Rule]:
-    room = SHARE * template.cpu.l2_bytes
+    room = BLOCK_SHARE_OF_L2 * template.cpu.l2_bytes
     return [
         Rule(
             "block_size",

@@ -15,7 +15,7 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.abi import LINE
 from tilewright.spaces.cpu.chained.blocks import Blocks
 from tilewright.spaces.cpu.chained.rules import block_bytes
-from tilewright.spaces.cpu.rows.work import CALL
+from tilewright.spaces.cpu.rows.work import CALL_OPERATIONS
 from tilewright.spaces.cpu.traffic import even_shares, footprints
 from tilewright.spaces.derivation.chained.work import operations
 from tilewright.spaces.quantities import filled
@@ -176,4 +176,4 @@ def _operations(template: ChainedTemplate) -> float:
     """Return the number of operations of the chain for each score."""
     chained = template.chained
     bodies = [*(r.element for r in chained.scalars), *(w.weight for w in chained.weighings)]
-    return float(len(bodies) + operations(chained, bodies, CALL))
+    return float(len(bodies) + operations(chained, bodies, CALL_OPERATIONS))

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.kept.tiling import INNER, KEPT, MIDDLE, OUTER, REDUCED
-from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.cpu.sharing import LEAST_BYTES, idle_threads
 from tilewright.spaces.derivation.kept.cutting import turn_rules
 from tilewright.spaces.derivation.kept.tiles import segments
 from tilewright.spaces.template import Rule
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 MOST_TERMS = 512
 """The most terms that are written out, those for borders included: compilers take milliseconds for
 each."""
-LEAST_BYTES = 1 << 17
-"""The least bytes of each thread, if all are to be woken."""
 
 
 def kept_rules(template: KeptTemplate) -> tuple[Rule, ...]:

@@ -139,6 +139,6 @@ class LowBit(CpuTemplate):
         return self.product.group if self.product.group < self.product.terms else 1
 
     @property
-    def rows_in_order(self) -> int:
+    def ordered_row_bytes(self) -> int:
         """Bytes of a row of reordered activations."""
         return FLOAT * round_up(self.product.terms, DEPTH)

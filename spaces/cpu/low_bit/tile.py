@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import LINE_BYTES
 from tilewright.spaces.cpu.low_bit.decoding import Decoding, Lines
 from tilewright.spaces.low_bit.order import DEPTH, HALVES, LANES, ROWS, STEPS, slots, tile_bytes
-
-CACHE_LINE = 64
 
 
 @dataclass(frozen=True)
@@ -227,10 +226,10 @@ class CodedTile:
         if not self.ahead:
             return []
         size = tile_bytes(self.decoding.bits)
-        part = max(CACHE_LINE, size // self.bands)
+        part = max(LINE_BYTES, size // self.bands)
         start = f"p + {self.ahead * size} + band * {size // self.bands}"
         return [
-            f"__builtin_prefetch({start} + {line}, 0, 3);" for line in range(0, part, CACHE_LINE)
+            f"__builtin_prefetch({start} + {line}, 0, 3);" for line in range(0, part, LINE_BYTES)
         ]
 
     def _step(self, step: int) -> Lines:

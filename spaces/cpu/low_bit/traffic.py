@@ -37,7 +37,7 @@ def coded_quantities(template: LowBit, columns: Columns) -> dict[str, np.ndarray
     updates = 2.0 * rows * tiles * ROWS * 4 / lanes * blocks
     sums = FLOAT * 4.0 * rows * tiles * ROWS
     codes = float(tiles * deep * tile_bytes(template.decoding.bits))
-    ordered = float(rows * template.rows_in_order)
+    ordered = float(rows * template.ordered_row_bytes)
     near = FLOAT * tile_rows * block * DEPTH + block * tile_bytes(template.decoding.bits)
     middle = near + sums / c["workers"]
     share = ceil_div(tiles, c["workers"])

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.spaces.cpu.maps.straight import STRIPS
 from tilewright.spaces.cpu.maps.tiling import NOTHING, TURN
-from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.cpu.sharing import LEAST_BYTES, idle_threads
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.derivation.maps.order import covering, extent_rules, order_rule
 from tilewright.spaces.template import Rule
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 LEAST_TILE = 512
 """The least elements of a tile: to call a function for fewer costs more than to move them."""
-LEAST_BYTES = 1 << 17
-"""The least bytes of each thread, if all are to be woken."""
 SKEW = 3
 """Blocks that a strip may lag behind the one before it, as many as are loaded at the same time."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cpu.chained.rules import SHARE
+from tilewright.spaces.cpu.chained.rules import BLOCK_SHARE_OF_L2
 from tilewright.spaces.cpu.pairwise.blocks import NAMES
 from tilewright.spaces.cpu.sharing import idle_threads
 from tilewright.spaces.cpu.tiles.decisions import whole_tile_rules
@@ -28,7 +28,7 @@ def pairwise_rules(template: PairwiseTemplate) -> tuple[Rule, ...]:
 
 
 def _size_rules(template: PairwiseTemplate) -> list[Rule]:
-    lanes, room = template.lanes, SHARE * template.cpu.l2_bytes
+    lanes, room = template.lanes, BLOCK_SHARE_OF_L2 * template.cpu.l2_bytes
     widths = (each.width.extent for each in template.pairwise.sums)
     width = max(ceil_div(extent, lanes) for extent in widths)
 

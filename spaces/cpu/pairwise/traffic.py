@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cpu.rows.work import CALL
+from tilewright.spaces.cpu.rows.work import CALL_OPERATIONS
 from tilewright.spaces.cpu.traffic import even_shares, footprints
 from tilewright.spaces.derivation.scopes import special
 from tilewright.spaces.language.tree import AxisValue, Read
@@ -104,5 +104,5 @@ def _operations(template: PairwiseTemplate) -> float:
             if node not in seen and not isinstance(node, Read | AxisValue) and node.children:
                 seen.add(node)
                 inner = any(special(child) for child in node.children)
-                total += CALL if special(node) and not inner else 1
+                total += CALL_OPERATIONS if special(node) and not inner else 1
     return total

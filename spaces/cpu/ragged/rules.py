@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.cpu.sharing import LEAST_BYTES, idle_threads
 from tilewright.spaces.cpu.tiles.decisions import registers
 from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.ragged.template import RaggedTemplate
 
-LEAST_BYTES = 1 << 17
-"""The least bytes of each thread, if all are to be woken."""
 ENOUGH_VECTORS, ENOUGH_CHAINS = 4, 8
 """Vectors that hide the time to find an entry, and sums in flight that hide that of a
 multiply-add."""

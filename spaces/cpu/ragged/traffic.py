@@ -24,7 +24,7 @@ from tilewright.spaces.template import Columns
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.ragged.template import RaggedTemplate
 
-CALL = 20.0
+CALL_INSTRUCTIONS = 20.0
 """Instructions of a function such as ``exp``, roughly."""
 ROW = 12.0
 """Instructions to find a row, and to begin and end a step."""
@@ -59,7 +59,7 @@ def ragged_quantities(template: RaggedTemplate, columns: Columns) -> dict[str, n
         + asked
         + ENTRY * turns / c["unroll"]
         + ROW * view.rows * len(view.steps)
-        + CALL * counted.special / lanes,
+        + CALL_INSTRUCTIONS * counted.special / lanes,
         "register_bytes": element * lanes * loaded,
         "near_bytes": least + gathered + 2 * left + starts + merged,
         "middle_bytes": least + gathered + starts + merged,

@@ -14,9 +14,9 @@ from tilewright.spaces.template import Rule
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.rows.template import RowsTemplate
 
-LEAST_WORK = 2.0**15
-"""The least elements of each thread, if all are to be woken."""
-SHARE = 0.5
+LEAST_ELEMENTS = 2.0**15
+"""The fewest elements of each thread, if all are to be woken."""
+ROW_SHARE_OF_L2 = 0.5
 """The share of L2 that a scratch row may take, so that the row that is read stays there too."""
 
 
@@ -100,7 +100,7 @@ def _tile_rules(template: RowsTemplate) -> list[Rule]:
 
 
 def _held_rules(template: RowsTemplate) -> list[Rule]:
-    room = SHARE * template.cpu.l2_bytes
+    room = ROW_SHARE_OF_L2 * template.cpu.l2_bytes
     row = template.element.bytes * template.rows.column_count
     return [
         Rule(
@@ -130,7 +130,7 @@ def _held_rules(template: RowsTemplate) -> list[Rule]:
 def _worker_rules(template: RowsTemplate) -> list[Rule]:
     rows, threads = template.rows, template.cpu.threads
     elements = float(rows.row_count) * rows.column_count
-    busy = rows.row_count >= threads and elements >= threads * LEAST_WORK
+    busy = rows.row_count >= threads and elements >= threads * LEAST_ELEMENTS
     least = threads if busy else 1
     return [
         idle_threads(threads, least),

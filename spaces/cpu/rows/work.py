@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMS = ("online", "plain")
 """The values of the decision ``passes``."""
-CALL = 16
+CALL_OPERATIONS = 16
 """Operations of a special function: its polynomial and the steps around it."""
 CALL_REGISTERS = 5
 """Registers that a special function takes beside its argument."""
@@ -89,7 +89,7 @@ def _pass_step(rows: Rows, pass_: Pass, held: Expression | None) -> Step:
     for r in pass_:
         match r.correction:
             case Scaling():
-                once += CALL + 3
+                once += CALL_OPERATIONS + 3
             case Series(_, terms):
                 once += 4 + 3 * len(terms)
     states = sum(2 if r.name in rows.ranks else 1 for r in pass_)
@@ -115,6 +115,6 @@ def _counts(
             continue
         special = isinstance(node, Call) and node.function not in PLAIN
         calls = calls or special
-        operations += CALL if special else 1
+        operations += CALL_OPERATIONS if special else 1
         waiting += node.children
     return loads, operations, calls

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cpu.sharing import (
-    LEAST_WORK,
+    LEAST_MULTIPLY_ADDS,
     enough_threads,
     idle_batch_workers,
     idle_threads,
@@ -210,7 +210,7 @@ def _stream_rules(template: Thin) -> list[Rule]:
 def _worker_rules(template: Thin) -> list[Rule]:
     thin, threads = template.product, template.cpu.threads
     work = float(thin.rows) * thin.columns * thin.terms * thin.batches
-    least = threads if work >= threads * LEAST_WORK else 1
+    least = threads if work >= threads * LEAST_MULTIPLY_ADDS else 1
     sharing = "batch_workers" if thin.batch else "depth_workers"
     reads = ("column_workers", sharing)
     return [
