@@ -65,8 +65,8 @@ def run(language: str, texts: Sequence[str], folder: Path, variables: dict[str, 
 
 
 def quickly(text: str) -> str:
-    """The same with few schedules and trials: as many as training, a suite or an interruption need,
-    or next to none."""
-    trials = 8 if re.search("train|suite|kill", text) else 2
-    text = re.sub(r"trials([= ])\d+", rf"trials\g<1>{trials}", text)
+    """The same with few schedules and trials: at most as many as training, a suite or an
+    interruption need, or next to none."""
+    most = 8 if re.search("train|suite|kill", text) else 2
+    text = re.sub(r"(?<=trials[= ])\d+", lambda given: str(min(int(given[0]), most)), text)
     return re.sub(r"--schedules \d+", "--schedules 1", text)
