@@ -19,6 +19,8 @@ Case = tuple[Workload, Kernel]
 P = ParamSpec("P")
 SHARE = 4
 """Kernels of one template take turns with edge inputs: each runs on one in so many of them."""
+LEAST_SHARE = 12
+"""The same of many kernels, as long as each of the inputs still has two of them."""
 
 
 class Deferred:
@@ -56,17 +58,24 @@ def planted(case: Case, pattern: str, replacement: str, mark: str = "bug") -> Ca
     return work, kernels.planted(kernel, pattern, replacement, f"{kernel.call.entry}_{mark}")
 
 
-def in_turn(emulator: Emulator, case: Case, turn: int, seed: int = 0) -> Emulated:
+def in_turn(
+    emulator: Emulator, case: Case, turn: int, seed: int = 0, share: int = SHARE
+) -> Emulated:
     """What :func:`verify` finds in any order, and with those of the other inputs whose ``turn`` it
-    is."""
+    is: one in ``share``."""
     work, kernel = case
     draw = one_draw(work, seed)
     result = judged(emulator, kernel, draw, INTERLEAVINGS)
-    for other in islice(further_draws(draw), turn % SHARE, None, SHARE):
+    for other in islice(further_draws(draw), turn % share, None, share):
         if result.error_kind is not None:
             break
         result = judged(emulator, kernel, other, INTERLEAVINGS[-1:])
     return result
+
+
+def share_of(kernels: int) -> int:
+    """Of how many edge inputs each of so many kernels runs on one."""
+    return min(max(SHARE, kernels // 2), LEAST_SHARE)
 
 
 def check_right(emulator: Emulator, case: Case, turn: int = 0) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case, in_turn, planted
+from tests.measure.cuda.emulator.planting import Case, in_turn, planted, share_of
 from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
 
 
@@ -58,8 +58,11 @@ class KernelContract:
     ) -> str:
         """What is wrong with a kernel, for all other inputs or for those whose ``turn`` it is;
         empty if it is right."""
-        every = turn is None
-        result = verify(emulator, *case, orders) if every else in_turn(emulator, case, turn)
+        if turn is None:
+            result = verify(emulator, *case, orders)
+        else:
+            share = share_of(len(self.cases) + len(self.broken))
+            result = in_turn(emulator, case, turn, share=share)
         assert "compile" not in (result.error_kind or ""), result.error_text
         return "" if result.error_kind is None else f"{result.error_kind}: {result.error_text}"
 
