@@ -54,6 +54,7 @@ def compile_kernels(
     with ``further`` flags, too. Where tests are repeated for other instructions, those of this
     machine have shown what the compiler's optimizations make of kernels."""
     assert len({kernel.source.prelude for kernel in kernels}) == 1
+    folder.mkdir(parents=True, exist_ok=True)
     source, library = folder / "kernels.c", folder / "kernels.so"
     parts = [kernels[0].source.prelude, *(kernel.source.body for kernel in kernels), RUNTIME]
     source.write_text("\n".join(parts))
@@ -68,19 +69,6 @@ def compile_kernels(
     return ctypes.CDLL(str(library))
 
 
-def compile_in_turns(
-    kernels: Sequence[Kernel], target: CpuTarget, folder: Path
-) -> list[ctypes.CDLL]:
-    """The library of each kernel: every other one is compiled as users' are, the rest quickly."""
-    libraries = []
-    for part, *flags in ((kernels[::2],), (kernels[1::2], *QUICKLY)):
-        if part:
-            own = folder / "-".join(["unit", *flags])
-            own.mkdir(parents=True, exist_ok=True)
-            libraries.append(compile_kernels(part, target, own, *flags))
-    return [libraries[place % 2] for place in range(len(kernels))]
-
-
 def compile_apart(
     kernels: Sequence[Kernel], target: CpuTarget, folder: Path, *further: str
 ) -> list[ctypes.CDLL]:
@@ -90,9 +78,7 @@ def compile_apart(
         units.setdefault(kernel.source.prelude, []).append(kernel)
     libraries = {}
     for number, (prelude, unit) in enumerate(units.items()):
-        own = folder / f"unit{number}"
-        own.mkdir(parents=True)
-        libraries[prelude] = compile_kernels(unit, target, own, *further)
+        libraries[prelude] = compile_kernels(unit, target, folder / f"unit{number}", *further)
     return [libraries[kernel.source.prelude] for kernel in kernels]
 
 
@@ -203,10 +189,8 @@ def check_sampled(space: Space, count: int, seed: int, folder: Path) -> None:
     schedules = _schedules(space, count, seed)
     kernels = list(map(space.lower, schedules))
     assert isinstance(space.target, CpuTarget)
-    libraries = compile_in_turns(kernels, space.target, folder)
-    found = [
-        complaint(*each, space.workload, seed) for each in zip(kernels, libraries, strict=True)
-    ]
+    library = compile_kernels(kernels, space.target, folder)
+    found = [complaint(kernel, library, space.workload, seed) for kernel in kernels]
     wrong = [
         f"{space.workload} with {s}: {problem}"
         for s, problem in zip(schedules, found, strict=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.spaces.chained_programs import FORMS, form, made, random_form
-from tests.spaces.cpu.native import check_bugs_are_found, compile_in_turns, complaint
+from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 from tilewright.spaces.cpu.chained.template import ChainedTemplate
 from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.errors import InputError
@@ -42,9 +42,8 @@ def kernels(w: Computation, count: int, seed: int = 0) -> list[Kernel]:
 
 def complaints(w: Computation, made: list[Kernel], folder: Path, inputs=None) -> list[str]:
     """What is wrong with any of the kernels."""
-    libraries = compile_in_turns(made, TARGET, folder)
-    built = zip(made, libraries, strict=True)
-    return [found for each in built if (found := complaint(*each, w, 1, inputs))]
+    library = compile_kernels(made, TARGET, folder)
+    return [found for kernel in made if (found := complaint(kernel, library, w, 1, inputs))]
 
 
 @pytest.mark.parametrize("name", FORMS)

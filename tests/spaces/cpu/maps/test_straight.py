@@ -29,7 +29,7 @@ from tilewright.spaces.space import Space
 def test_blocks_may_go_straight_from_registers(text, n, dtype, threads, tmp_path):
     w = moving(text, dtype, **n)
     target = machine(threads=threads, cores=threads)
-    kernels = [k for k in sampled(space_of(w, target), 60) if k.call.workspace_bytes == 0]
+    kernels = [k for k in sampled(space_of(w, target), 30) if k.call.workspace_bytes == 0]
     assert len(kernels) > 3
     library = compile_kernels(kernels, target, tmp_path)
     assert [complaint(kernel, library, w, 1) for kernel in kernels] == [""] * len(kernels)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.spaces.cpu.native import compile_in_turns, complaint
+from tests.spaces.cpu.native import compile_kernels, complaint
 from tilewright.spaces.cpu.rows.template import RowsTemplate
 from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
 from tilewright.spaces.kernel import Kernel
@@ -39,6 +39,6 @@ def lowered(w: Computation, target: CpuTarget, count: int, seed: int = 0) -> dic
 
 def complaints(w: Computation, kernels: dict[Schedule, Kernel], folder: Path) -> list[str]:
     """What is wrong with any of the kernels."""
-    libraries = compile_in_turns(list(kernels.values()), TARGET, folder)
-    found = (complaint(*each, w, 1) for each in zip(kernels.values(), libraries, strict=True))
-    return [f"{s}: {problem}" for s, problem in zip(kernels, found, strict=True) if problem]
+    library = compile_kernels(list(kernels.values()), TARGET, folder)
+    found = {s: complaint(kernel, library, w, 1) for s, kernel in kernels.items()}
+    return [f"{s}: {problem}" for s, problem in found.items() if problem]
