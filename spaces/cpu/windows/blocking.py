@@ -23,13 +23,13 @@ from tilewright.spaces.cpu.windows.nest import Windows
 class Blocking:
     """Extents in elements, unless their names say otherwise, from the outermost to the innermost.
 
-    ``numbers`` counts the independent products. ``rows`` are the rows of one line, ``columns`` the
+    ``products`` counts the independent products. ``rows`` are the rows of one line, ``columns`` the
     columns of one product. ``row_tiles`` counts the tiles of all lines of a product; a worker has
     ``chunk_tiles`` neighbouring ones. The depth's outermost loop has ``turns`` turns of
     ``terms_a_turn`` terms each, and a block has ``block_turns`` of them.
     """
 
-    numbers: Any
+    products: Any
     rows: Any
     columns: Any
     turns: Any
@@ -37,7 +37,7 @@ class Blocking:
     batch_workers: Any
     row_workers: Any
     column_workers: Any
-    chunk_numbers: Any
+    chunk_products: Any
     line_tiles: Any
     row_tiles: Any
     chunk_tiles: Any
@@ -70,7 +70,7 @@ def blocking(view: Windows, lanes: int, values: Mapping[str, Any]) -> Blocking:
             return np.where(values["pack_right"], of_packed, of_placed)
         return of_packed if values["pack_right"] else of_placed
 
-    numbers = of(packed.number_count, placed.number_count)
+    products = of(packed.product_count, placed.product_count)
     columns = of(packed.column.extent, placed.column.extent)
     turns = of(packed.depth[0].extent, placed.depth[0].extent)
     terms_a_turn = of(packed.terms_a_turn, placed.terms_a_turn)
@@ -81,7 +81,7 @@ def blocking(view: Windows, lanes: int, values: Mapping[str, Any]) -> Blocking:
     column_blocks = blocks_of(column_tiles, values["block_columns"], tile_columns)
     block_turns = ceil_div(turns, blocks_of(turns, values["block_depth"], terms_a_turn))
     return Blocking(
-        numbers=numbers,
+        products=products,
         rows=packed.row.extent,
         columns=columns,
         turns=turns,
@@ -89,7 +89,7 @@ def blocking(view: Windows, lanes: int, values: Mapping[str, Any]) -> Blocking:
         batch_workers=values["batch_workers"],
         row_workers=values["row_workers"],
         column_workers=values["column_workers"],
-        chunk_numbers=ceil_div(numbers, values["batch_workers"]),
+        chunk_products=ceil_div(products, values["batch_workers"]),
         line_tiles=line_tiles,
         row_tiles=row_tiles,
         chunk_tiles=ceil_div(row_tiles, values["row_workers"]),

@@ -190,11 +190,11 @@ class WindowsCode:
         """Return the C function that computes one worker's part of the output."""
         b = self.blocks
         worker = index("worker", b.workers)
-        apart = spatial(b.batch_workers, 1, 1) * repeat(b.chunk_numbers, 1, 1)
+        apart = spatial(b.batch_workers, 1, 1) * repeat(b.chunk_products, 1, 1)
         mapping = apart * spatial(1, b.row_workers, b.column_workers)
         column_chunks = -(-b.columns // b.chunk_columns)
         row_chunks = -(-b.row_tiles // b.chunk_tiles)
-        extents = (b.numbers, row_chunks, column_chunks)
+        extents = (b.products, row_chunks, column_chunks)
         return self._work(mapping.emit(worker, self._chunk, extents=extents, prefix="n"))
 
     def _work(self, lines: Sequence[str]) -> list[str]:

@@ -51,13 +51,13 @@ class Source:
 class Nest:
     """All loops; each tuple has the outermost first.
 
-    ``numbers`` count independent products: the batch, and columns that are apart in memory.
+    ``products`` count independent products: the batch, and columns that are apart in memory.
     ``lines`` are the slower loops over rows; tiles are cut from the ``row`` and the ``column``
     loop. In the right operand the column loop consists of the loops ``runs``. ``depth`` has the
     order in which terms are packed.
     """
 
-    numbers: tuple[Turns, ...]
+    products: tuple[Turns, ...]
     lines: tuple[Turns, ...]
     row: Turns
     column: Turns
@@ -71,9 +71,9 @@ class Nest:
         return prod(loop.extent for loop in self.lines)
 
     @property
-    def number_count(self) -> int:
+    def product_count(self) -> int:
         """The number of independent products."""
-        return prod(loop.extent for loop in self.numbers)
+        return prod(loop.extent for loop in self.products)
 
     @property
     def terms(self) -> int:
@@ -177,7 +177,7 @@ class Windows:
         if not right_is_packed:
             depth = tuple(sorted(depth, key=lambda loop: loop.extent))
         return Nest(
-            numbers=(*self._loops(view.batch, tuple(self.places)), *apart),
+            products=(*self._loops(view.batch, tuple(self.places)), *apart),
             lines=tuple(lines),
             row=row,
             column=column,

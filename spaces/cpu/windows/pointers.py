@@ -75,4 +75,4 @@ class Pointers:
     def _start(self, key: Key, number: Index) -> str:
         first = self.first_row * self.nest.row.strides[key]
         constant = self.view.places[key].constant
-        return (offset(self.nest.numbers, number, key) + first + constant).text
+        return (offset(self.nest.products, number, key) + first + constant).text

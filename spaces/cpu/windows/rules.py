@@ -76,16 +76,16 @@ def window_rules(
 def _worker_rules(context: _Context) -> list[Rule]:
     view = context.view
     nest = view.nest(True)
-    work = float(nest.number_count) * nest.line_count * nest.row.extent * nest.column.extent
+    work = float(nest.product_count) * nest.line_count * nest.row.extent * nest.column.extent
     tiles = ceil_div(nest.row.extent, context.values["tile_rows"][0])
     most = {
         "row_workers": nest.line_count * tiles,
         "column_workers": ceil_div(nest.column.extent, context.lanes),
-        "batch_workers": nest.number_count,
+        "batch_workers": nest.product_count,
     }
     rules = worker_rules(context, work * nest.terms, most)
-    numbers = view.nest(not view.has_vectors).number_count
-    return [*rules, *([idle_batch_workers(numbers)] if numbers > 1 else [])]
+    products = view.nest(not view.has_vectors).product_count
+    return [*rules, *([idle_batch_workers(products)] if products > 1 else [])]
 
 
 def _reach_rules(context: _Context) -> list[Rule]:

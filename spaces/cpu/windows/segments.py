@@ -126,7 +126,7 @@ class SegmentedCode(WindowsCode):
         """Write the loop over the segments of a worker's rows."""
         b, most = self.blocks, self._segments.count - 1
         row, column = part
-        apart = self.nest.number_count // self._segments.count
+        apart = self.nest.product_count // self._segments.count
         segment = index("segment", self._segments.count)
 
         def product(at: Sequence[Index]) -> list[str]:

@@ -85,7 +85,7 @@ class WindowsTemplate(CpuTemplate):
 
     def _decisions(self) -> tuple[Decision, ...]:
         cpu, nest = self.cpu, self.view.nest(True)
-        numbers = self.view.nest(not self.view.has_vectors).number_count
+        products = self.view.nest(not self.view.has_vectors).product_count
         workers, segments = cpu.even_workers, self.view.product.segments
         return (
             *([Decision("padding", ("copied", "patched"))] if self.in_place else []),
@@ -94,7 +94,7 @@ class WindowsTemplate(CpuTemplate):
             Decision("tile_vectors", TILE_VECTORS),
             Decision("row_workers", workers),
             Decision("column_workers", workers),
-            Decision("batch_workers", workers if numbers > 1 and not segments else (1,)),
+            Decision("batch_workers", workers if products > 1 and not segments else (1,)),
             Decision("order", ("columns_outer", "rows_outer")),
             Decision("block_depth", doubled(LEAST_DEPTH, nest.terms)),
             Decision("block_columns", doubled(self.lanes, nest.column.extent)),

@@ -50,23 +50,23 @@ def _as_drawn(view: Windows, b: Blocking) -> Blocking:
     segments = view.product.segments
     if segments is None:
         return b
-    numbers = segments.drawn.size
-    rows = ceil_div(b.rows, numbers)
+    drawn = segments.drawn.size
+    rows = ceil_div(b.rows, drawn)
     tiles = ceil_div(rows, b.tile_rows)
     return replace(
         b,
-        numbers=b.numbers // segments.count * numbers,
+        products=b.products // segments.count * drawn,
         rows=rows,
         row_tiles=tiles,
         chunk_tiles=ceil_div(tiles, b.row_workers),
-        chunk_numbers=b.numbers // segments.count * numbers,
+        chunk_products=b.products // segments.count * drawn,
     )
 
 
 def _work(view: Windows, b: Blocking, target: CpuTarget, values: Columns) -> dict[str, np.ndarray]:
     nest, lanes = view.nest(True), target.lanes(FLOAT)
     terms, lines = float(nest.terms), float(nest.line_count)
-    rows, numbers = lines * b.rows, np.asarray(b.numbers, np.float64)
+    rows, products = lines * b.rows, np.asarray(b.products, np.float64)
     vectors = ceil_div(b.columns, lanes)
     dots = view.has_dots & np.logical_not(values["pack_right"])
     at_once = columns_at_once(b.tile_rows, values["unroll"], target.vector_registers)
@@ -88,17 +88,17 @@ def _work(view: Windows, b: Blocking, target: CpuTarget, values: Columns) -> dic
     instructions = multiplies + broadcasts + loads + bookkeeping + updates + added
     steps = np.minimum(b.block_terms, nest.multiplied[-1].extent)
     return {
-        "flops": 2 * numbers * rows * vectors * lanes * terms,
-        "useful_flops": 2 * numbers * rows * b.columns * terms,
-        "instructions": numbers * instructions,
-        "register_bytes": numbers * FLOAT * lanes * (broadcasts + loads + updates),
-        "epilogue_elements": numbers * rows * vectors * lanes * view.product.fused,
+        "flops": 2 * products * rows * vectors * lanes * terms,
+        "useful_flops": 2 * products * rows * b.columns * terms,
+        "instructions": products * instructions,
+        "register_bytes": products * FLOAT * lanes * (broadcasts + loads + updates),
+        "epilogue_elements": products * rows * vectors * lanes * view.product.fused,
         "independent_chains": chains,
         "registers": chains + b.tile_columns // lanes + 1,
         "vector_fraction": b.columns / (vectors * lanes),
         "intensity": chains / (b.tile_rows + b.tile_columns // lanes),
         "main_loop_trips": steps / values["unroll"],
-        "tile_visits": numbers * row_tiles * column_tiles * b.depth_blocks,
+        "tile_visits": products * row_tiles * column_tiles * b.depth_blocks,
     }
 
 
@@ -116,7 +116,7 @@ def _copied(
         known[rows] = 2.0 * found.crossing(in_place) * found.copied_bytes
     columns_outer = values["order"] == "columns_outer"
     turns = np.where(columns_outer, ceil_div(b.columns, b.tile_columns), b.column_blocks)
-    patched = known[values["tile_rows"].astype(int)] * b.numbers * turns
+    patched = known[values["tile_rows"].astype(int)] * b.products * turns
     copied = values["padding"] == "copied"
     return np.where(copied, copies, others + patched), np.where(copied, copies, others)
 
@@ -129,16 +129,16 @@ def _traffic(
     copied: tuple[Any, Any],
 ) -> dict[str, np.ndarray]:
     caches = CacheTraffic(view, b, target, values)
-    numbers = np.asarray(b.numbers, np.float64)
+    products = np.asarray(b.products, np.float64)
     moved, copies = copied
     passes = packing_passes(target, caches.tile * b.block_columns)
-    packing = moved + passes * caches.right * numbers * b.row_workers * values["pack_right"]
+    packing = moved + passes * caches.right * products * b.row_workers * values["pack_right"]
     footprint = b.workers * caches.tile * b.block_columns + copies / 2
     everything = float(sum(array.bytes for array in view.product.program.operands))
     everything += view.product.output.bytes
     return {
-        "near_bytes": numbers * caches.near(),
-        "middle_bytes": numbers * caches.middle(),
+        "near_bytes": products * caches.near(),
+        "middle_bytes": products * caches.middle(),
         "main_bytes": everything + np.where(copies > target.l3_bytes, copies, 0.0),
         "packing_bytes": packing,
         **footprints(target, caches.left_tile + caches.panel, caches.block + caches.staying),
@@ -154,7 +154,7 @@ def _workers(b: Blocking, target: CpuTarget) -> dict[str, np.ndarray]:
         **shares(
             target,
             b.workers,
-            share * b.chunk_numbers * b.workers / (b.row_tiles * b.columns * b.numbers),
+            share * b.chunk_products * b.workers / (b.row_tiles * b.columns * b.products),
         ),
         "synchronisations": b.workers > 1,
     }

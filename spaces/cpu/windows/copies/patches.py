@@ -37,15 +37,15 @@ def in_place(view: Windows) -> Windows | None:
         return None
     factor = view.left.factor
     found = Windows(view.product, Source(factor, None, factor.place.offset, copy), view.right)
-    for packed in (True, False):
-        nest = found.nest(packed)
-        if _extents(nest) != _extents(view.nest(packed)) or not _runs_along(nest):
+    for right_is_packed in (True, False):
+        nest = found.nest(right_is_packed)
+        if _extents(nest) != _extents(view.nest(right_is_packed)) or not _runs_along(nest):
             return None
     return found
 
 
 def _extents(nest: Nest) -> list[list[int]]:
-    groups = (nest.numbers, nest.lines, (nest.row, nest.column), nest.runs, nest.depth)
+    groups = (nest.products, nest.lines, (nest.row, nest.column), nest.runs, nest.depth)
     return [[loop.extent for loop in group] for group in (*groups, nest.multiplied)]
 
 
@@ -192,10 +192,12 @@ class Patches:
         return lines.size * rows.size - int(inner.sum()) * int(within.sum())
 
 
-def patches(view: Windows, packed: bool, tile_rows: int, turns: int | None = None) -> Patches:
+def patches(
+    view: Windows, right_is_packed: bool, tile_rows: int, turns: int | None = None
+) -> Patches:
     """Return the patches of a view that is :func:`in_place`, for blocks of ``turns`` turns of the
     depth's outermost loop, or of all of it if that is None."""
-    nest, copy = view.nest(packed), view.left.patched
+    nest, copy = view.nest(right_is_packed), view.left.patched
     assert copy is not None
     whole = nest.depth[0].extent
     a_turn = nest.multiplied[0].extent // whole
