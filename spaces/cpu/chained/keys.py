@@ -22,6 +22,7 @@ from tilewright.spaces.cpu.tiles.dot_tile import DotTile
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.cpu.tiles.steps import Stream
 from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.tree import Read
 
 
@@ -55,16 +56,13 @@ class Keys:
             self.access.at_key("key"), self.access.chained.right, self.access.chained.depth,
             f"computed + (key - first) * {b.left_stride}", b.lanes,
         )  # fmt: skip
-        return [
-            f"for (long first = {start}; first < {end}; first += {b.panel}) {{",
-            f"  const long last = tw_least(first + {b.panel}, {end});",
-            "  for (long key = first; key < last; key++) {",
-            *(f"    {line}" for line in row),
-            "  }",
-            f"  {self.entry}_pack(computed, packed + first * {b.whole_depth}, {b.depth}, "
-            "last - first);",
-            "}",
+        packed = f"computed, packed + first * {b.whole_depth}, {b.depth}, last - first"
+        panel = [
+            f"const long last = tw_least(first + {b.panel}, {end});",
+            *C.loop("key", "last", row, first="first"),
+            f"{self.entry}_pack({packed});",
         ]
+        return C.loop("first", end, panel, first=start, step=b.panel)
 
     def scores(self) -> list[str]:
         """Return the lines that compute the scores of a block and a tile of keys."""

@@ -57,18 +57,18 @@ class Values:
         weights = weight_tiles(self.access.chained)[self.weighing.weight]
         value = f"tw_load_most_{self._dtype}({self._rows} + k * {self._step}L + e, {width} - e)"
         added = f"tw_fma(tw_set(weight), {value}, tw_load_most_float32(own + e, {width} - e))"
-        columns = f"for (long e = 0; e < {width}; e += {lanes})"
-        return [
-            "for (long r = 0; r < rows; r++) {",
-            f"  float *own = sums{self.number} + r * sum_stride;",
-            f"  if (tile == first_tile) for (long e = 0; e < {width}; e++) own[e] = 0.0f;",
-            "  for (long k = 0; k < count; k++) {",
-            f"    const float weight = {weights}[r * score_stride + k];",
-            "    if (weight == 0.0f && __builtin_signbitf(weight)) continue;",
-            f"    {columns} tw_store_most_float32(own + e, {added}, {width} - e);",
-            "  }",
-            "}",
+        store = f"tw_store_most_float32(own + e, {added}, {width} - e);"
+        key = [
+            f"const float weight = {weights}[r * score_stride + k];",
+            "if (weight == 0.0f && __builtin_signbitf(weight)) continue;",
+            *C.loop("e", width, store, step=lanes),
         ]
+        row = [
+            f"float *own = sums{self.number} + r * sum_stride;",
+            f"if (tile == first_tile) for (long e = 0; e < {width}; e++) own[e] = 0.0f;",
+            *C.loop("k", "count", key),
+        ]
+        return C.loop("r", "rows", row)
 
     @property
     def _rows(self) -> str:

@@ -25,6 +25,7 @@ from tilewright.spaces.cpu.abi import (
 from tilewright.spaces.cpu.ragged.row import RowCode, Tuning, state_size
 from tilewright.spaces.derivation.ragged.view import RaggedView
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.workloads.array import Array
 
 PASSED = 16
@@ -225,28 +226,19 @@ class RaggedCode:
         ]
         call = f"{self.entry}_row(call, worker, r, begin, "
         if not self.splits:
-            return [
-                *lines,
-                "for (long r = first; r < last; r++) {",
-                *indented([*self._ends("r"), f"{call}end);"]),
-                "}",
-            ]
+            return [*lines, *C.loop("r", "last", [*self._ends("r"), f"{call}end);"], first="first")]
         own = f"parts + 2 * worker * {self._part}L"
+        begun = f"{self.entry}_row(call, worker, r, low, tw_least(end, high), {own});"
+        before = C.when("end > low", [begun])
+        each = [
+            f"if (end <= high) {call}end, (void *)0);",
+            f"else {call}high, {own} + {self._part}L);",
+        ]
         return [
             *lines,
             *self._parts_variable,
-            "if (first > 0) {",
-            "  const long r = first - 1;",
-            *indented(self._ends("r")),
-            "  if (end > low) {",
-            f"    {self.entry}_row(call, worker, r, low, tw_least(end, high), {own});",
-            "  }",
-            "}",
-            "for (long r = first; r < last; r++) {",
-            *indented(self._ends("r")),
-            f"  if (end <= high) {call}end, (void *)0);",
-            f"  else {call}high, {own} + {self._part}L);",
-            "}",
+            *C.when("first > 0", ["const long r = first - 1;", *self._ends("r"), *before]),
+            *C.loop("r", "last", [*self._ends("r"), *each], first="first"),
         ]
 
     def _ends(self, row: str) -> list[str]:

@@ -23,6 +23,7 @@ from tilewright.spaces.cpu.vectors import long_sums
 from tilewright.spaces.cpu.vectors.reducers import EXTREMES, factors, identity, joined
 from tilewright.spaces.derivation.ragged.view import RaggedView, RowOutput, Step
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.tree import Expression, Read
 
 IN_ONE = 256
@@ -90,10 +91,10 @@ class RowCode:
         """Return all steps, each followed by the outputs that are known then."""
         lines: list[str] = []
         for step in self.view.steps:
-            lines += ["{", *indented(self._step(step)), "}"]
+            lines += C.block(*self._step(step))
             for output in self._after(step):
                 if not self.view.is_direct(output) and not step.finds_places:
-                    lines += ["{", *indented(self._output_from_memory(output)), "}"]
+                    lines += C.block(*self._output_from_memory(output))
         return lines
 
     def finish(self, state: str) -> list[str]:
@@ -120,8 +121,7 @@ class RowCode:
         both = (f"tw_load_{element}({place} + i)" for place in (state, part))
         value = joined(step.reducer or "", *both)
         size, lanes = state_size(self.view, step, self.tuning.lanes), self.tuning.lanes
-        head = f"for (long i = 0; i < {size}; i += {lanes})"
-        return [f"{head} tw_store_{element}({state} + i, {value});"]
+        return C.loop("i", size, f"tw_store_{element}({state} + i, {value});", step=lanes)
 
     def _state_place(self, step: Step, vector: int) -> str:
         """Return the offset of a vector of a row's partial result, at the variables of axes."""
@@ -140,9 +140,7 @@ class RowCode:
     def _in_loops(self, axes: Sequence[str], inner: Sequence[str]) -> list[str]:
         lines = list(inner)
         for axis in reversed(axes):
-            name, extent = self.axis(axis), self.view.program.extent[axis]
-            head = f"for (long {name} = 0; {name} < {extent}; {name}++) {{"
-            lines = [head, *indented(lines), "}"]
+            lines = C.loop(self.axis(axis), self.view.program.extent[axis], lines)
         return lines
 
     def _blocks(self, axis: str, block: Callable[[int, int], list[str]]) -> list[str]:
@@ -155,13 +153,11 @@ class RowCode:
         count, rest = divmod(extent, whole)
         lines = []
         if count:
-            inner = block(self.tuning.vectors, lanes)
-            head = f"for (long {name} = 0; {name} < {count * whole}; {name} += {whole}) {{"
-            lines += [head, *indented(inner), "}"]
+            lines += C.loop(name, count * whole, block(self.tuning.vectors, lanes), step=whole)
         if rest:
             vectors = ceil_div(rest, lanes)
             inner = block(vectors, rest - (vectors - 1) * lanes)
-            lines += ["{", f"  const long {name} = {count * whole};", *indented(inner), "}"]
+            lines += C.block(f"const long {name} = {count * whole};", *inner)
         return lines
 
     # -- steps ---------------------------------------------------------------------------------
@@ -225,14 +221,7 @@ class RowCode:
                     for v in range(vectors)
                 ]
                 direct = self._direct(step, vectors, most)
-                return [
-                    *lines,
-                    "if (part) {",
-                    *indented(stores),
-                    "} else {",
-                    *indented(direct),
-                    "}",
-                ]
+                return [*lines, *C.when("part", stores, direct)]
             return [*lines, *self._direct(step, vectors, most)]
 
         return block
@@ -256,7 +245,7 @@ class RowCode:
         """Return ``loops`` from ``e`` to ``stop`` for all entries of a row; long sums are added up
         in blocks of ``most`` entries."""
         if step.reducer != "sum" or self.view.entries <= most:
-            return ["{", "  long e = begin;", "  const long stop = end;", *indented(loops), "}"]
+            return C.block("long e = begin;", "const long stop = end;", *loops)
         sums = [name for state in states for name in long_sums.parts(state)]
         ends = [
             line
@@ -272,17 +261,13 @@ class RowCode:
             "for (long e = begin; e < end;) {",
             f"  const long stop = tw_least(end, e + {most});",
             *indented(loops),
-            f"  if (end - begin > {most}) {{",
-            *indented(indented(ends)),
-            "  }",
+            *indented(C.when(f"end - begin > {most}", ends)),
             "}",
-            f"if (end - begin > {most}) {{",
-            *indented(total),
-            "}",
+            *C.when(f"end - begin > {most}", total),
         ]
 
     def _at(self, name: str, value: str, lines: Sequence[str]) -> list[str]:
-        return ["{", f"  const long {name} = {value};", *indented(lines), "}"]
+        return C.block(f"const long {name} = {value};", *lines)
 
     def _lane_turn(self, step: Step, group: int, vectors: int, most: int) -> list[str]:
         lines = self._prefetched(step, step.lane, (vectors - 1) * self.tuning.lanes + most)
@@ -329,8 +314,8 @@ class RowCode:
                     asked.append(f"__builtin_prefetch({where} + {line * apart});")
         if not asked:
             return []
-        test = f"if ({self.axis(entry)} + {ahead} < {self.view.entries}) {{"
-        return [test, *indented([*places.lines, *asked]), "}"]
+        test = f"{self.axis(entry)} + {ahead} < {self.view.entries}"
+        return C.when(test, [*places.lines, *asked])
 
     def _direct(self, step: Step, vectors: int, most: int) -> list[str]:
         """Return the lines that use vectors of results at once: stores for later steps, and
@@ -397,8 +382,8 @@ class RowCode:
         if step != 1:
             store = f"tw_spread_{kind}({where}, {step}, {value}, left);"
         turn = ["const long left = end - e;", *places.lines, *terms, store]
-        head = f"for (long e = begin; e < end; e += {self.tuning.lanes}) {{"
-        return [head, *indented(self._at(name, "e", turn)), "}"]
+        step = self.tuning.lanes
+        return C.loop("e", "end", self._at(name, "e", turn), first="begin", step=step)
 
     # -- lanes along entries -----------------------------------------------------------------------
 
@@ -469,8 +454,8 @@ class RowCode:
                 )
             inner = [*self._prefetched(step, step.lane, vectors * self.tuning.lanes)]
             inner += [*places.lines, *terms]
-            loop = ["for (long e = begin; e < end; e++) {"]
-            loop += [*indented(self._at(self.axis(self.view.range.entry), "e", inner)), "}"]
+            entry = self._at(self.axis(self.view.range.entry), "e", inner)
+            loop = C.loop("e", "end", entry, first="begin")
             return ["const long first = begin < end ? begin : 0;", *lines, *loop, *ends]
 
         return block
@@ -491,9 +476,7 @@ class RowCode:
         return [
             f"vf s = {identity(step.reducer or '')};",
             "vi p = tw_ramp(begin);",
-            f"for (long e = begin; e < end; e += {lanes}) {{",
-            *indented(self._at(name, "e", turn)),
-            "}",
+            *C.loop("e", "end", self._at(name, "e", turn), first="begin", step=lanes),
             f"{where} = begin < end ? tw_where(s, tw_across_{extreme}(s), p) : 0;",
         ]
 
@@ -516,8 +499,8 @@ class RowCode:
         apart = output.place.step(output.lane) or 0
         place = self._places().index(output.place) + vector * self.tuning.lanes * apart
         where = f"{self.arrays[output.output.name]} + {place.text}"
-        head = f"for (long l = 0; l < {used or self.tuning.lanes}; l++)"
-        return [f"{head} ({where})[{apart} * l] = p0_{vector}[l];"]
+        store = f"({where})[{apart} * l] = p0_{vector}[l];"
+        return C.loop("l", used or self.tuning.lanes, store)
 
     # -- lanes within an entry ---------------------------------------------------------------------
 

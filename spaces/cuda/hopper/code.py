@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.integers import round_up
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.blocks.finish import signature
 from tilewright.spaces.cuda.hopper.consumer import Consumer, corner
@@ -23,6 +22,7 @@ from tilewright.spaces.cuda.hopper.plan import HopperPlan
 from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 from tilewright.spaces.cuda.warpgroups import GROUP, WARPS
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.kernels.text import CUDA
 
 START = 15
 """The named barrier at which consumers wait until the producer has initialised the mbarriers."""
@@ -58,6 +58,7 @@ class HopperCode:
         # for whole warpgroups: registers are allocated like that, which ptxas does not know
         threads = round_up(plan.threads, GROUP)
         bounds = f"{threads}, {plan.number('blocks_per_sm')}"
+        consuming = Consumer(plan, self._table).lines()
         body = [
             "const u32 shared = tw::shared_base();",
             f"const u32 full = shared + {plan.full_at}, empty = shared + {plan.empty_at};",
@@ -65,11 +66,7 @@ class HopperCode:
             *(["const u32 rank = tw::cluster_rank();"] if plan.grid.cluster_size > 1 else []),
             *(plan.segments.make() if plan.segments else []),
             *self._start(),
-            f"if (group == {plan.consumers}) {{",
-            *indented(self._producer()),
-            "} else {",
-            *indented(Consumer(plan, self._table).lines()),
-            "}",
+            *CUDA.when(f"group == {plan.consumers}", self._producer(), consuming),
         ]
         lines = [
             *plan.grid.table(self._table),
@@ -109,19 +106,21 @@ class HopperCode:
         plan = self.plan
         multiplying = WARPS * (1 if plan.takes_turns else plan.consumers)
         exchanged = f"shared + {plan.exchanged_at}"
+        barriers = [
+            "tw::mbarrier_init(full + 8 * i, 1);",
+            f"tw::mbarrier_init(empty + 8 * i, {multiplying * plan.cluster_tiles});",
+        ]
+        started = [
+            "tw::tma_prefetch(&m_map);",
+            "tw::tma_prefetch(&n_map);",
+            *CUDA.loop("i", plan.stages, barriers),
+            *plan.slices.start_lines(exchanged),
+            *plan.store.start_lines(f"shared + {plan.fetched_at}", plan.consumers),
+            "tw::fence_barrier_init();",
+            *plan.slices.expect_lines(exchanged),
+        ]
         return [
-            f"if ({self._loads}) {{",
-            "  tw::tma_prefetch(&m_map);",
-            "  tw::tma_prefetch(&n_map);",
-            f"  for (int i = 0; i < {plan.stages}; i++) {{",
-            "    tw::mbarrier_init(full + 8 * i, 1);",
-            f"    tw::mbarrier_init(empty + 8 * i, {multiplying * plan.cluster_tiles});",
-            "  }",
-            *indented(plan.slices.start_lines(exchanged)),
-            *indented(plan.store.start_lines(f"shared + {plan.fetched_at}", plan.consumers)),
-            "  tw::fence_barrier_init();",
-            *indented(plan.slices.expect_lines(exchanged)),
-            "}",
+            *CUDA.when(self._loads, started),
             "tw::sync_warp();",
             *self._meet(),
             *plan.slices.ready_lines(),
@@ -149,13 +148,7 @@ class HopperCode:
         """
         if self.plan.cluster_tiles == 1:
             return []
-        return [
-            "#pragma unroll 1",
-            f"for (int i = 0; i < {self.plan.stages}; i++) {{",
-            f"  {_WHEN_EMPTY}",
-            f"  {self.plan.next_stage}",
-            "}",
-        ]
+        return CUDA.loop("i", self.plan.stages, [_WHEN_EMPTY, self.plan.next_stage], unroll=1)
 
     def _producer(self) -> list[str]:
         plan = self.plan
@@ -177,19 +170,17 @@ class HopperCode:
                 f"const int m0 = {corner(plan, 0)};",
                 f"const int n0 = {corner(plan, 1)};",
                 # not unrolled: addresses would not fit the few registers of a producer thread
-                "#pragma unroll 1",
-                "for (int step = 0; step < steps; step++) {",
-                *indented(load),
-                "}",
+                *CUDA.loop("step", "steps", load, unroll=1),
             ]
 
+        loading = [
+            *["const u64 first = tw::evict_first();"] * plan.streams,
+            "u32 stage = 0, phase = 0;",
+            *plan.grid.emit(self._table, tile),
+            *self._drain(),
+        ]
         return [
             *([f"tw::registers_down<{given}>();"] if given else []),
-            f"if ({self._loads}) {{",
-            *(["  const u64 first = tw::evict_first();"] if plan.streams else []),
-            "  u32 stage = 0, phase = 0;",
-            *indented(plan.grid.emit(self._table, tile)),
-            *indented(self._drain()),
-            "}",
+            *CUDA.when(self._loads, loading),
             *plan.slices.others_lines(),
         ]

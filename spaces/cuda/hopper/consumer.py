@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import index
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
 from tilewright.spaces.cuda.blocks.finish import numbered_parts
 from tilewright.spaces.cuda.blocks.segments import number_of
@@ -14,6 +13,7 @@ from tilewright.spaces.cuda.hopper.plan import HopperPlan
 from tilewright.spaces.cuda.hopper.sizes import group_registers
 from tilewright.spaces.cuda.hopper.tile import BLOCK
 from tilewright.spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,14 @@ class Consumer:
         plan, last = self.plan, self.plan.consumers - 1
 
         def tile() -> list[str]:
+            passed = [
+                "stage += steps;",
+                f"phase ^= stage / {plan.stages} & 1;",
+                f"stage %= {plan.stages};",
+            ]
             return [
                 *(plan.segments.skip() if plan.segments else []),
-                "if (whose == group) {",
-                *indented(self._tile()),
-                "} else {",
-                "  stage += steps;",
-                f"  phase ^= stage / {plan.stages} & 1;",
-                f"  stage %= {plan.stages};",
-                "}",
+                *CUDA.when("whose == group", self._tile(), passed),
                 f"whose = whose == {last} ? 0 : whose + 1;",
             ]
 
@@ -91,7 +90,7 @@ class Consumer:
         plan = self.plan
         if plan.segments is None or plan.takes_turns or plan.swapped or plan.consumers == 1:
             return []
-        return ["if (row0 >= end_row) {", *indented(MainLoop(plan).idle()), "  continue;", "}"]
+        return CUDA.when("row0 >= end_row", [*MainLoop(plan).idle(), "continue;"])
 
     def _tile(self) -> list[str]:
         """Print how a consumer warpgroup computes and stores one tile."""

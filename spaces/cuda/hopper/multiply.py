@@ -11,6 +11,7 @@ from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.blocks.unrolled import unrolled
 from tilewright.spaces.cuda.hopper.plan import HopperPlan
 from tilewright.spaces.cuda.hopper.tile import BLOCK, STEP_BYTES
+from tilewright.spaces.kernels.text import CUDA
 
 ELEMENTS = {
     "float16": "f16",
@@ -69,7 +70,7 @@ class MainLoop:
             *self._release("stage"),
             self.plan.next_stage,
         ]
-        return ["for (int step = 0; step < steps; step++) {", *indented(step), "}"]
+        return CUDA.loop("step", "steps", step)
 
     def _one_by_one(self, last: Sequence[str]) -> list[str]:
         """Print the loop in which each step waits for its own products."""
@@ -80,7 +81,7 @@ class MainLoop:
             *(self._promote() if self.plan.promotion else []),
             self.plan.next_stage,
         ]
-        return ["for (int step = 0; step < steps; step++) {", *indented(step), "}", *last]
+        return [*CUDA.loop("step", "steps", step), *last]
 
     def _ahead(self, last: Sequence[str]) -> list[str]:
         """Print the loop in which products of a step may still run when the next step starts.
@@ -90,7 +91,7 @@ class MainLoop:
         """
         plan = self.plan
         before = f"(stage == 0 ? {plan.stages - 1} : stage - 1)"
-        release = ["if (step > 0) {", *indented(self._release(before)), "}"]
+        release = CUDA.when("step > 0", self._release(before))
         step = [*self._multiply(), "tw::wgmma_wait<1>();", *release, plan.next_stage]
         last_step = [
             "const int step = steps - 1;",
@@ -101,14 +102,7 @@ class MainLoop:
             *self._release("stage"),
             plan.next_stage,
         ]
-        return [
-            "for (int step = 0; step < steps - 1; step++) {",
-            *indented(step),
-            "}",
-            "{",
-            *indented(last_step),
-            "}",
-        ]
+        return [*CUDA.loop("step", "steps - 1", step), *CUDA.block(*last_step)]
 
     def _multiply(self) -> list[str]:
         """Print how the products of a step are issued, once its stage is full."""

@@ -57,6 +57,8 @@ class SharedDepth:
             return body
         meet = ("tw::sync_named", "1 + group", f"{GROUP}")
         last = LastToCome("ticket", slot, "thread == 0", meet)
+        taken = [*self._each("r", _take), *CUDA.written(last.reset)]
+        merged = ["tw::fence_global();", *taken, *body]
         return [
             f"const int member = (int)({tile}) * {self.members} + {member};",
             "u32 *const ticket = (u32 *)workspace + member;",
@@ -64,11 +66,7 @@ class SharedDepth:
             *self._each("d", lambda at, mine: [f"tw::atomic_add({at}, {mine});"]),
             # every thread's additions come before the ticket, which one thread takes for all
             *CUDA.written(last.publish, last.take),
-            f"if ({last.number} == {self.parts - 1}) {{",
-            "  tw::fence_global();",
-            *(f"  {line}" for line in self._each("r", _take)),
-            *(f"  {line}" for line in (*CUDA.written(last.reset), *body)),
-            "}",
+            *CUDA.when(f"{last.number} == {self.parts - 1}", merged),
         ]
 
     def _each(self, prefix: str, line: Callable[[str, str], list[str]]) -> list[str]:

@@ -13,7 +13,6 @@ from math import gcd
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.blocks.finish import Finish
 from tilewright.spaces.cuda.blocks.segments import segments_of
 from tilewright.spaces.cuda.blocks.unrolled import unrolled
@@ -22,6 +21,7 @@ from tilewright.spaces.cuda.hopper.storing.staging import StagingBuffer
 from tilewright.spaces.cuda.hopper.storing.sums import GroupSums, pairs_of_warp
 from tilewright.spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
 from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.workloads.contraction import Operand
 
 CHUNK = 64
@@ -81,7 +81,7 @@ class TileStore:
         """Print how fetches' barriers are initialised, one for each of ``groups`` warpgroups."""
         if not self.fetched:
             return []
-        return [f"for (int i = 0; i < {groups}; i++) tw::mbarrier_init({barriers} + 8 * i, 1);"]
+        return CUDA.loop("i", groups, f"tw::mbarrier_init({barriers} + 8 * i, 1);")
 
     def fetch_lines(self) -> list[str]:
         """Print how a tile's fetches are issued, once TMA has read the buffers' old contents."""
@@ -93,14 +93,9 @@ class TileStore:
             for number, (m, n) in enumerate(chunks)
             for line in self._buffer.receive(Index() + m * BLOCK, Index() + n * self.chunk, number)
         ]
-        return [
-            "if (thread == 0) {",
-            "  tw::tma_wait_read<0>();",
-            f"  tw::mbarrier_arrive_expect(fetched, {self.buffers * self._buffer.bytes});",
-            *(f"  {line}" for line in loads),
-            "}",
-            "tw::sync_warp();",
-        ]
+        expect = f"tw::mbarrier_arrive_expect(fetched, {self.buffers * self._buffer.bytes});"
+        issued = CUDA.when("thread == 0", ["tw::tma_wait_read<0>();", expect, *loads])
+        return [*issued, "tw::sync_warp();"]
 
     def lines(self) -> list[str]:
         """Print how all blocks are finished and written, a chunk at a time."""
@@ -109,13 +104,9 @@ class TileStore:
         def body(indices: tuple[Index, ...]) -> list[str]:
             m, n = indices[0] * BLOCK, indices[1] * self.chunk
             write = self._staged_chunk if self.is_staged else self._direct_chunk
-            return [
-                "{",
-                # opaque: addresses and loads of a chunk are not worth registers before its turn
-                f"  const int thread = tw::opaque((int)threadIdx.x % {2 * BLOCK});",
-                *(f"  {line}" for line in write(m, n)),
-                "}",
-            ]
+            # opaque: addresses and loads of a chunk are not worth registers before its turn
+            thread = f"const int thread = tw::opaque((int)threadIdx.x % {2 * BLOCK});"
+            return CUDA.block(thread, *write(m, n))
 
         chunks = unrolled(repeat(self.blocks, self.columns // self.chunk), 0, body, "c")
         return [*(arrived if self.fetched else []), *chunks]
@@ -164,12 +155,7 @@ class TileStore:
     def _commit(self, send: list[str]) -> list[str]:
         """Print how one thread sends a buffer; even if it sends nothing, it commits a bulk
         group."""
-        return [
-            "if (thread == 0) {",
-            *(f"  {line}" for line in send),
-            "  tw::tma_commit();",
-            "}",
-        ]
+        return CUDA.when("thread == 0", [*send, "tw::tma_commit();"])
 
     def _leave(self, m: Index, n: Index) -> list[str]:
         """Print how a buffer leaves: by TMA if all its rows are of the segment, else row by row."""
@@ -178,8 +164,6 @@ class TileStore:
         column = index("column0") + (m if self.swapped else n)
         return [
             f"const bool whole_rows = {(row + rows).text} <= end_row;",
-            *self._commit(["if (whole_rows) {", *indented(self._buffer.send(m, n)), "}"]),
-            "if (!whole_rows) {",
-            *indented(self._buffer.store_rows(row, column)),
-            "}",
+            *self._commit(CUDA.when("whole_rows", self._buffer.send(m, n))),
+            *CUDA.when("!whole_rows", self._buffer.store_rows(row, column)),
         ]
