@@ -16,7 +16,7 @@ from tilewright.spaces.derivation.products.roles import dtype_beside, sides_of
 from tilewright.spaces.derivation.rounding.approximate import Approximate, Approximation
 from tilewright.spaces.derivation.rounding.repeats import repeats
 from tilewright.spaces.dtypes import dtype
-from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.program import Operand, Program, Stage
 from tilewright.spaces.language.tree import Binary, Expression, Read
 from tilewright.spaces.numerics.adding import adds_float8, drift_of_sum, error_of_sum
 from tilewright.spaces.numerics.interval import SLACK, Arithmetic, Interval, nowhere
@@ -288,15 +288,19 @@ def _rounded_to(
     program: Program, stage: Stage, factor: Expression, found: Approximate
 ) -> Sequence[str]:
     """Return the dtypes of the arrays that a factor is multiplied with, to which it may be rounded
-    if it is computed, as tensor cores need it; none if it is not."""
+    if it is computed, as tensor cores need it; none if it is not, and never that of codes."""
     given = isinstance(factor, Read) and factor.name in program.operand
     if given or found.interval is None or factor.axes.isdisjoint(stage.over):
         return ()
-    return dtypes_of_factors(program, stage)
+    return [each.dtype for each in _operands_of_factors(program, stage) if not each.coded]
 
 
 def dtypes_of_factors(program: Program, stage: Stage) -> list[str]:
     """Return the dtypes of the operands that a sum of products has as factors."""
+    return [each.dtype for each in _operands_of_factors(program, stage)]
+
+
+def _operands_of_factors(program: Program, stage: Stage) -> list[Operand]:
     found = factors(stage.body)
     names = [f.name for f in found if isinstance(f, Read) and f.name in program.operand]
-    return [program.operand[name].dtype for name in names] if len(found) > 1 else []
+    return [program.operand[name] for name in names] if len(found) > 1 else []

@@ -282,3 +282,14 @@ def test_a_computed_factor_is_infinite_where_the_dtype_beside_it_cannot_hold_it(
     assert agrees(np.full(4, np.nan), low, high).tolist() == unknown.tolist()
     assert agrees(np.zeros(4), low, high).all()
     assert not agrees(np.ones(4), low, high)[~unknown].any()
+
+
+@pytest.mark.parametrize("code", ["float4_e2m1", "float8_e4m3fn", "uint4"])
+def test_factors_are_not_rounded_to_the_dtype_of_packed_codes(code):
+    text = f"q: {code}[n, k](packed); a: bfloat16[m, k]; s: bfloat16[n, k // 32]; "
+    right = program(text + "y[m, n] = sum[k](a[m, k] * q[n, k] * s[n, k // 32])", m=9, n=9, k=128)
+    values = draw(right, 0)
+    low, high = allowed(right, values)["y"]
+    exact = exactly(right, values)["y"]
+    assert agrees(exact, low, high).all()
+    assert np.median((high - low) / np.abs(exact)) < 0.2
