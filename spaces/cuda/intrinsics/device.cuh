@@ -111,6 +111,14 @@ TW_INLINE float reciprocal_approx(float x) { float r; asm("rcp.approx.ftz.f32 %0
 TW_INLINE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 TW_INLINE double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 TW_INLINE i32 fused(i32 a, i32 b, i32 c) { return a * b + c; }
+template <class T> TW_INLINE u32 fused2(u32 a, u32 b, u32 c);
+#define TW_FUSED2(T)                                                                              \
+  template <> TW_INLINE u32 fused2<T>(u32 a, u32 b, u32 c) {                                      \
+    u32 r; asm("fma.rn." #T "x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c)); return r;   \
+  }
+TW_FUSED2(f16)
+TW_FUSED2(bf16)
+#undef TW_FUSED2
 TW_INLINE double max_nan(double a, double b) { return a > b || a != a ? a : b; }
 TW_INLINE double min_nan(double a, double b) { return a < b || a != a ? a : b; }
 

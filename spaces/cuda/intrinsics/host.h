@@ -66,6 +66,11 @@ TW_INLINE float reciprocal_approx(float x) { return 1.f / x; }
 TW_INLINE float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 TW_INLINE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 TW_INLINE i32 fused(i32 a, i32 b, i32 c) { return a * b + c; }
+template <class T> TW_INLINE u32 fused2(u32 a, u32 b, u32 c) {
+  float x[2], y[2], z[2];
+  unpack2<T>(a, x[0], x[1]); unpack2<T>(b, y[0], y[1]); unpack2<T>(c, z[0], z[1]);
+  return pack2<T>((float)((double)x[0] * y[0] + z[0]), (float)((double)x[1] * y[1] + z[1]));
+}
 template <class T> TW_INLINE T max_nan(T a, T b) { return a > b || a != a ? a : b; }
 template <class T> TW_INLINE T min_nan(T a, T b) { return a < b || a != a ? a : b; }
 

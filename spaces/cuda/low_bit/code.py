@@ -1,15 +1,16 @@
-"""The CUDA C++ of a product with packed codes and few rows: a stream of words, and what they meet.
+"""The CUDA C++ of a product with packed codes: a stream of words, and what they meet.
 
     blocks (rows, columns, splits of the depth) * warps (columns, depth) * tiles of codes
 
-A block lays activations of a part of the depth into shared memory as floats. Its warps read whole
-tiles of codes, each word once, decode them in registers and multiply them. Of a tile a lane has two
-columns and a fourth of the depth: lanes add up first, then warps, then the blocks of a split, of
-which the last to come finds the sums of all in the workspace.
+A block lays activations of a part of the depth into shared memory. Its warps read whole tiles of
+codes, each word once, decode them in registers and multiply them, as :mod:`.scalar` or
+:mod:`.matrix` has it. Then sums of warps are added up, and those of the blocks of a split, of which
+the last to come finds the sums of all in the workspace.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,6 @@ from tilewright.spaces.algebra.mapping import spatial
 from tilewright.spaces.algebra.mapping_emit import indented, only_task
 from tilewright.spaces.cuda.abi import function, parameters
 from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
-from tilewright.spaces.cuda.chains.lanes import across_lanes
 from tilewright.spaces.cuda.low_bit.decoding import Decoding, Lines
 from tilewright.spaces.cuda.low_bit.elements import Elements
 from tilewright.spaces.cuda.low_bit.sizes import FLOAT, CodedSizes
@@ -27,11 +27,11 @@ from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.products.coded import CodedProduct
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
 from tilewright.spaces.kernels.text import CUDA
-from tilewright.spaces.low_bit.order import DEPTH, HALVES, ROWS, STEPS, slots, tile_bytes
+from tilewright.spaces.low_bit.order import DEPTH, HALVES, ROWS, tile_bytes
 
 
 @dataclass(frozen=True)
-class CodedCode:
+class CodedCode(ABC):
     """The kernel called ``entry`` of a product; integers are those of ``sizes``."""
 
     sizes: CodedSizes
@@ -102,8 +102,14 @@ class CodedCode:
         return bool(self.sizes.late) and self.sizes.is_grouped
 
     @property
+    @abstractmethod
     def _has_zero(self) -> bool:
-        return self.product.zero is not None and not self.decoding.folds_zero
+        """Tell whether zero points are subtracted of decoded values."""
+
+    @property
+    @abstractmethod
+    def _zeros_above(self) -> float:
+        """The number by which zero points are raised, like values."""
 
     @property
     def _shared_by_part(self) -> Sequence[str]:
@@ -118,13 +124,7 @@ class CodedCode:
             *self._place(),
             *self._table(),
             f"float s{self._each} = {{}};",
-            f"for (int chunk = first; chunk < last; chunk += {self._depth}) {{",
-            f"  const int end = chunk + {self._depth} < last ? chunk + {self._depth} : last;",
-            "  tw::sync_block();",
-            *indented(self._activations()),
-            "  tw::sync_block();",
-            *indented(self._stream()),
-            "}",
+            *self._chunks(),
             "tw::sync_block();",
             *self._leave(),
             "tw::sync_block();",
@@ -136,9 +136,21 @@ class CodedCode:
         return self._number("block_depth")
 
     @property
+    @abstractmethod
     def _each(self) -> str:
         """C dimensions of the sums of a thread."""
-        return f"[{self._number('warp_tiles')}][{self._rows}][{HALVES}]"
+
+    @abstractmethod
+    def _chunks(self) -> Lines:
+        """Lay the activations of each chunk of the depth into shared memory, and multiply them."""
+
+    @abstractmethod
+    def _multiply(self) -> Lines:
+        """Multiply a tile of codes, whose words are ``w[f]``."""
+
+    @abstractmethod
+    def _leave(self) -> Lines:
+        """Leave the sums of each warp in shared memory."""
 
     def _place(self) -> Lines:
         """Return C declarations of the place of a thread's work."""
@@ -179,18 +191,6 @@ class CodedCode:
             *self._strided(self.decoding.codes, [entry]),
         ]
 
-    def _activations(self) -> Lines:
-        """Lay the activations of a chunk of the depth into shared memory, as floats."""
-        width = self._depth * DEPTH
-        value = self.elements.call("activation", "row", "0", "depth")
-        body = [
-            f"const i64 row = row0 + n / {width}, depth = (i64)chunk * {DEPTH} + n % {width};",
-            "float value = 0.0f;",
-            f"if (row < {self.product.row_count} && depth < {self.product.terms}) value = {value};",
-            f"tw::store_shared(shared + {FLOAT} * n, value);",
-        ]
-        return self._strided(self._rows * width, body)
-
     # -- the stream of codes -----------------------------------------------------------------------
 
     def _stream(self) -> Lines:
@@ -228,27 +228,12 @@ class CodedCode:
             "}",
         ]
 
-    def _multiply(self) -> Lines:
-        """Multiply a tile's depth, part by part; the last tile may have fewer steps."""
-        each = STEPS // self.sizes.parts
-        there = self.product.terms % DEPTH // 8 or STEPS
-        lines = [f"const u32 x = shared + (k - chunk) * {FLOAT * DEPTH} + lane % 4 * {2 * FLOAT};"]
-        for part in range(self.sizes.parts):
-            steps = range(part * each, (part + 1) * each)
-            body = [line for step in steps if step < there for line in self._step(step)]
-            more = [line for step in steps if step >= there for line in self._step(step)]
-            if not body:
-                lines += self._where_whole(self._part(part, more))
-            else:
-                lines += self._part(part, body + self._where_whole(more))
-        return lines
-
     def _where_whole(self, body: Lines) -> Lines:
         """Run lines in all tiles but the last one."""
         return [f"if (k < {self.sizes.deep - 1}) {{", *indented(body), "}"] if body else []
 
-    def _part(self, part: int, body: Lines) -> Lines:
-        """A part of the depth, with what its values share before it."""
+    def _shared(self, part: int) -> Lines:
+        """Declare what the values of a part of a tile's depth share."""
         lines = []
         for tile, half in self._halves():
             column = (
@@ -257,22 +242,10 @@ class CodedCode:
             depth = f"(i64)k * {DEPTH} + {part * DEPTH // self.sizes.parts}"
             for name in self._shared_by_part:
                 value = self.elements.call(name, "row0", column, depth)
-                if name == "zero" and self.decoding.raises_zero:
-                    value += f" + {self.decoding.raised_by}f"
+                if name == "zero" and self._zeros_above:
+                    value += f" + {self._zeros_above}f"
                 lines.append(f"const float {name}{tile}_{half} = {value};")
-        if self._late_parts:
-            lines += [f"float t{self._each} = {{}};", *body]
-            lines += [
-                line
-                for tile, half in self._halves()
-                for line in self._over_rows(
-                    f"s[{tile}][r][{half}] = tw::fused(t[{tile}][r][{half}], scale{tile}_{half}, "
-                    f"s[{tile}][r][{half}]);"
-                )
-            ]
-        else:
-            lines += body
-        return ["{", *indented(lines), "}"]
+        return lines
 
     def _halves(self) -> Iterator[tuple[int, int]]:
         """Yield the tiles of a warp along the columns, and both halves of each."""
@@ -293,41 +266,7 @@ class CodedCode:
             "}",
         ]
 
-    def _step(self, step: int) -> Lines:
-        """The products of 8 of the depth: a lane has two terms."""
-        pitch, sums = FLOAT * self._depth * DEPTH, "t" if self._late_parts else "s"
-        load = f"tw::load_shared<2>(a[r], x + r * {pitch} + {8 * FLOAT * step});"
-        lines = [f"float a[{self._rows}][2];", *self._over_rows(load)]
-        for tile, half in self._halves():
-            slot = slots(self.decoding.bits)[step][half]
-            words = sorted({piece.word for piece in slot})
-            body = [f"const u32 w{word} = w[f][{tile}][{word}];" for word in words]
-            for code in range(2):
-                value = self.decoding.value(slot, code)
-                if self._has_zero:
-                    value = f"{value} - zero{tile}_{half}"
-                if "scale" in self._shared_by_part and not self._late_parts:
-                    value = f"({value}) * scale{tile}_{half}"
-                body.append(f"const float c{code} = {value};")
-            own = f"{sums}[{tile}][r][{half}]"
-            added = (f"{own} = tw::fused(c{code}, a[r][{code}], {own});" for code in range(2))
-            lines += ["{", *indented([*body, *self._over_rows(*added)]), "}"]
-        return ["{", *indented(lines), "}"]
-
     # -- the sums ----------------------------------------------------------------------------------
-
-    def _leave(self) -> Lines:
-        """Add up the sums of four lanes, and leave them in shared memory."""
-        lines = []
-        for tile, half in self._halves():
-            place = f"(part * {self._rows} + r) * {self._columns} + {self._column(tile, half)}"
-            body = [
-                f"float sum = s[{tile}][r][{half}];",
-                *across_lanes("sum", "sum"),
-                f"if (lane % 4 == 0) tw::store_shared(shared + {FLOAT} * ({place}), sum);",
-            ]
-            lines += self._over_rows(*body)
-        return lines
 
     def _total(self) -> Lines:
         """The sum ``n`` of all warps."""

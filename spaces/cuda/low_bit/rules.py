@@ -12,13 +12,18 @@ from tilewright.spaces.cuda.low_bit.sizes import CodedSizes
 from tilewright.spaces.cuda.residency import shared_memory
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.products.coded import CodedProduct
+from tilewright.spaces.low_bit.order import DEPTH
 from tilewright.spaces.template import Decision, Rule
 
 
 def coded_rules(
-    product: CodedProduct, target: CudaTarget, decisions: tuple[Decision, ...]
+    product: CodedProduct,
+    target: CudaTarget,
+    decisions: tuple[Decision, ...],
+    rows: Mapping[str, tuple[int, ...]],
 ) -> tuple[Rule, ...]:
-    """Return all rules of the template."""
+    """Return all rules of the template; ``rows`` are those a block may have, by how it
+    multiplies."""
     (chunks,) = (d.values for d in decisions if d.name == "block_depth")
 
     def sizes(c: Mapping[str, Any]) -> CodedSizes:
@@ -27,7 +32,9 @@ def coded_rules(
     whole = CodedSizes(product, {})
     tiles, deep = whole.tiles, whole.deep
     threads = min(MOST_THREADS, target.threads_per_block)
+    ways = ("multiply",) if rows["mma"] else ()
     return (
+        *(_of_tensor_cores(product, rows) if ways else ()),
         Rule(
             "threads",
             ("warp_columns", "warp_depth"),
@@ -68,17 +75,56 @@ def coded_rules(
             ),
         ),
         shared_memory(
-            ("tile_rows", "block_depth", "warp_columns", "warp_tiles", "warp_depth", "splits"),
+            (
+                *(*ways, "tile_rows", "block_depth", "warp_columns", "warp_tiles"),
+                *("warp_depth", "splits"),
+            ),
             lambda c: sizes(c).shared_bytes,
             target,
         ),
         Rule(
             "registers",
-            ("tile_rows", "warp_tiles", "in_flight", "scales", "warp_columns", "warp_depth"),
+            (
+                *(*ways, "tile_rows", "warp_tiles", "in_flight", "scales", "warp_columns"),
+                "warp_depth",
+            ),
             lambda c: sizes(c).registers <= _allowed(sizes(c), target),
             lambda c: (
                 f"a thread needs about {sizes(c).registers} registers; "
                 f"allowed: {_allowed(sizes(c), target)}"
+            ),
+        ),
+    )
+
+
+def _of_tensor_cores(
+    product: CodedProduct, rows: Mapping[str, tuple[int, ...]]
+) -> tuple[Rule, ...]:
+    """Return the rules for the choice between tensor cores and single numbers."""
+
+    def has_rows(c: Mapping[str, Any]) -> Any:
+        ways = [(c["multiply"] == way) & np.isin(c["tile_rows"], rows[way]) for way in rows]
+        return np.logical_or.reduce(ways)
+
+    return (
+        Rule(
+            "rows_of_a_block",
+            ("multiply", "tile_rows"),
+            has_rows,
+            lambda c: (
+                f"{c['tile_rows']} rows for {c['multiply']}; "
+                f"allowed: {', '.join(map(str, rows[c['multiply']]))}"
+            ),
+        ),
+        Rule(
+            "padded_depth",
+            ("multiply", "scales"),
+            lambda c: (
+                (c["multiply"] != "mma") | (c["scales"] == "late") | (product.terms % DEPTH == 0)
+            ),
+            lambda c: (
+                f"scales before products of {product.terms} terms; "
+                f"allowed on tensor cores: multiples of {DEPTH}, or late"
             ),
         ),
     )

@@ -21,6 +21,15 @@ SHARING = 12
 """Instructions for a zero point or a scale, about."""
 ACTIVATION = 12
 """Instructions to lay an activation into shared memory, about."""
+TILE = ROWS * DEPTH
+"""Codes of a tile."""
+PAIRED = 3
+"""Instructions for a pair of values, about: a shift, a mask, a multiply-add."""
+SLOTS, SUMMED = 32, 16
+"""Issue slots of all lanes for a row of the product by a tile: those of tensor cores, and to scale
+the sums of a part."""
+FRAGMENTS, FRAGMENT_BYTES = 8, 16
+"""The same to load a row's fragments, and the bytes of each."""
 
 
 def coded_quantities(
@@ -45,7 +54,15 @@ def coded_quantities(
     laid = sizes.blocks * rows * sizes.share * 1.0 * DEPTH
     sums = 1.0 * sizes.blocks * sizes.rows * sizes.columns
     occupancy = Occupancy(target, sizes.blocks, threads, sizes.registers, sizes.shared_bytes)
-    work = multiplies + loads + decoded * (DECODING + zero + early) + shares * SHARING
+    work = multiplies + loads + decoded * (DECODING + zero + early) + laid * ACTIVATION
+    filled_bytes, laid_bytes = FLOAT * 2 * loads, FLOAT * laid
+    matrix, late = sizes.on_tensor_cores, sizes.late & sizes.is_grouped
+    fragments = decoded * sizes.laid_rows / TILE / c["warp_tiles"] * FRAGMENTS
+    summed = multiplies / TILE * (SLOTS + sizes.parts * SUMMED * late)
+    on_cores = summed + fragments + decoded * (PAIRED + zero + early) / 2 + laid
+    work = np.where(matrix, on_cores, work) + shares * SHARING
+    filled_bytes = np.where(matrix, fragments * FRAGMENT_BYTES, filled_bytes)
+    laid_bytes = np.where(matrix, laid_bytes / 2, laid_bytes)
     bytes = codes * decoding.bits / 8
     merged = 2.0 * FLOAT * sums * (splits > 1)
     main = float(workload.least_bytes)
@@ -54,11 +71,10 @@ def coded_quantities(
     quantities = {
         "flops": 2.0 * multiplies,
         "useful_flops": 2.0 * product.row_count * product.columns * product.terms,
-        "instructions": (work + laid * ACTIVATION) * occupancy.starved / WARP
-        + occupancy.waits(chunks * 2),
-        "register_bytes": FLOAT * (2 * loads + laid),
-        "near_bytes": FLOAT * (2 * loads + laid),
-        "middle_bytes": bytes * sizes.row_blocks + FLOAT * laid + merged,
+        "instructions": work * occupancy.starved / WARP + occupancy.waits(chunks * 2),
+        "register_bytes": filled_bytes + laid_bytes,
+        "near_bytes": filled_bytes + laid_bytes,
+        "middle_bytes": bytes * sizes.row_blocks + laid_bytes + merged,
         "main_bytes": main,
         "packing_bytes": merged,
         "epilogue_elements": sums / splits,

@@ -31,6 +31,7 @@ KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n, i64 *
   x[2] = tw::max_nan(tw::min_nan(x[0], x[1]), 0.f);
   d[2] = tw::max_nan(tw::min_nan(d[3], d[4]), (double)x[2]);
   x[2] = tw::fused(x[0], x[1], x[2]);
+  w[14] = tw::fused2<f16>(w[0], w[1], tw::fused2<bf16>(w[2], w[3], w[4]));
   d[2] = tw::fused(d[3], d[4], d[2]);
   x[2] += tw::fused((i32)x[0], 3, 4);
   x[3] = tw::exp2_approx(x[2]);

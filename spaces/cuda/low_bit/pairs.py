@@ -1,0 +1,175 @@
+"""The CUDA C++ that turns pairs of codes into pairs of 16-bit floats, operands of ``mma.sync``.
+
+A pair is decoded at once, each code in its half of a register, and exactly. Whole numbers become
+bits of the fraction of a number (128 or 1024) that a fused multiply-add takes off, together with a
+zero point that is known. The fields of floats are moved to where a 16-bit float has them, and a
+multiplication by a power of two corrects the exponent, subnormal numbers included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.low_bit.decoding import Decoding
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.low_bit.decoding import fields_of
+from tilewright.spaces.low_bit.order import FRACTION, Slot
+from tilewright.spaces.low_bit.values import POWERS, split_of
+
+FRACTIONS = {"bfloat16": 7, "float16": 10}
+"""Bits of fraction of the floats that are multiplied."""
+BIASES = {"bfloat16": 127, "float16": 15}
+BYTE = 8
+MINUS_ZERO = 0x80008000
+"""A pair of zeros that no sum sees."""
+TOP = 0x00800080
+"""The highest bits of a pair of bytes."""
+
+
+@dataclass(frozen=True)
+class PairDecoding:
+    """The way from words ``w0``, ``w1``, ... of a lane to pairs of the dtype ``kind``."""
+
+    decoding: Decoding
+    kind: str
+
+    def why_not(self, zero_points: bool) -> str | None:
+        """Say why values less their zero points, if there are any, are no numbers of 16 bits; None
+        if they are."""
+        given, name = self.decoding, self.decoding.name
+        if given.table or name == POWERS:
+            return f"entries of a table, and {POWERS}, are not decoded in pairs"
+        if zero_points and given.zero is None and not (given.whole and dtype(name).is_integer):
+            return "zero points are not whole numbers of up to 8 bits, or codes are none"
+        zeros = (0.0, -128.0, 255.0) if given.whole else (0.0, given.zero or 0.0)
+        if all(is_exact(dtype(name).values - zero, self.kind) for zero in zeros):
+            return None
+        return f"values of {name} less their zero points are not exact in {self.kind}"
+
+    @property
+    def c_type(self) -> str:
+        """The C type of an element."""
+        return C_TYPES[self.kind]
+
+    # -- numbers -----------------------------------------------------------------------------------
+
+    def both(self, value: float) -> str:
+        """C text of a pair of one number, which is exact in 16 bits."""
+        bits = bits_of(value, self.kind)
+        return f"{bits << 16 | bits:#x}u"
+
+    def fused(self, pair: str, by: str, plus: str) -> str:
+        """C expression: a pair multiplied, plus another."""
+        return f"tw::fused2<{self.c_type}>({pair}, {by}, {plus})"
+
+    def scaled(self, pair: str, by: str) -> str:
+        """C expression: a pair multiplied."""
+        return self.fused(pair, by, f"{MINUS_ZERO:#x}u")
+
+    def _less(self, pair: str, known: float) -> str:
+        """C expression: a pair less a number that is known."""
+        return self.fused(pair, self.both(1.0), self.both(-known)) if known else pair
+
+    # -- decoding ----------------------------------------------------------------------------------
+
+    def pair(self, slot: Slot) -> str:
+        """C expression: the pair in a slot, less a zero point that is known."""
+        if not dtype(self.decoding.name).is_integer:
+            return self._less(self._float(slot), self.decoding.zero or 0.0)
+        if self.decoding.bits == BYTE and self.kind == "bfloat16":
+            return self._byte(slot)
+        return self._whole(slot)
+
+    def _whole(self, slot: Slot) -> str:
+        """A pair of whole numbers as bits ``at`` of the fraction of a larger number."""
+        bits, fraction = self.decoding.bits, FRACTIONS[self.kind]
+        at = self._place(slot)
+        sign = self.decoding.sign
+        raised = bits_of(2.0**fraction, self.kind) | sign << at
+        found = f"({moved_bits(slot, at)} ^ {raised << 16 | raised:#x}u)"
+        larger, zero = 2.0 ** (fraction - at) + sign, self.decoding.zero or 0.0
+        by = self.both(2.0**-at)
+        if is_exact(np.array([larger + zero]), self.kind):
+            return self.fused(found, by, self.both(-(larger + zero)))
+        assert bits <= fraction
+        return self._less(self.fused(found, by, self.both(-larger)), zero)
+
+    def _place(self, slot: Slot) -> int:
+        """Return the bit of the fraction where codes stay, so that several need one shift."""
+        bits = self.decoding.bits
+        if len(slot) > 1 or bits == BYTE:
+            return 0
+        at_once = max(1, FRACTION // bits)
+        return int(slot[0].place // bits % at_once * bits)
+
+    def _byte(self, slot: Slot) -> str:
+        """A pair of bytes in bfloat16, whose fraction has no room for the highest bit: 128 and the
+        lower bits, less 128 or 256."""
+        (piece,) = slot
+        signed = bool(self.decoding.sign)
+        lower = f"({moved_bits(slot, 0, 0x7F)} | {self.both(128.0)})"
+        higher = 128.0 if signed else 256.0
+        top = f"({moved_bits(slot, 0, 0x80)} ^ {self.both(-higher)})"
+        assert piece.bits == BYTE
+        known = (self.decoding.zero or 0.0) - (0.0 if signed else 128.0)
+        return self._less(self.fused(lower, self.both(1.0), top), known)
+
+    def _float(self, slot: Slot) -> str:
+        """A pair of floats, whose fields are moved to those of a 16-bit float."""
+        fields, bits = fields_of(self.decoding.name), self.decoding.bits
+        split = split_of(self.decoding.name)
+        assert split is not None
+        exponent, digits = split
+        up = FRACTIONS[self.kind] - digits
+        size = moved_bits(slot, up, fields.sizes - 1)
+        sign = moved_bits(slot, 16 - bits, fields.sizes)
+        found = f"({size} | {sign})"
+        power = BIASES[self.kind] - (2 ** (exponent - 1) - 1)
+        if not power:
+            return found
+        found = self.scaled(found, self.both(2.0**power))
+        first = fields.nan if fields.nan is not None else fields.infinite
+        if first is None:
+            return found
+        largest = 2**16 - 2 ** FRACTIONS[self.kind] - 2**15 >> 7
+        carried = f"({moved_bits(slot, 0, 0x7F)} + {0x10001 * (fields.sizes - first):#x}u)"
+        return f"({found} | ({carried} & {TOP:#x}u) * {largest:#x}u)"
+
+
+def moved_bits(slot: Slot, up: int, mask: int = 0xFF) -> str:
+    """C expression of words ``w0``, ``w1``, ...: the bits of both codes of a slot that ``mask``
+    keeps, ``up`` bits above the lowest of each half."""
+    parts = []
+    for piece in slot:
+        kept = mask >> piece.bit & (2**piece.bits - 1)
+        if not kept:
+            continue
+        down = piece.place - piece.bit - up
+        moved = f"w{piece.word}"
+        if down:
+            moved = f"({moved} {'>>' if down > 0 else '<<'} {abs(down)})"
+        parts.append(f"({moved} & {0x10001 * (kept << piece.bit + up):#x}u)")
+    return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+
+
+def is_exact(values: Sequence[float] | np.ndarray, kind: str) -> bool:
+    """Tell whether all values are numbers of the dtype ``kind``."""
+    given = np.asarray(values, np.float64)
+    with np.errstate(over="ignore"):
+        if kind == "float16":
+            return bool(np.array_equal(given.astype(np.float16), given, equal_nan=True))
+        wide = given.astype(np.float32)
+    cut = (wide.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    return bool(np.array_equal(cut.astype(np.float64), given, equal_nan=True))
+
+
+def bits_of(value: float, kind: str) -> int:
+    """Return the bits of a number that is exact in the dtype ``kind``."""
+    assert is_exact([value], kind), (value, kind)
+    if kind == "float16":
+        return int(np.float16(value).view(np.uint16))
+    return int(np.float32(value).view(np.uint32)) >> 16
