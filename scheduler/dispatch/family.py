@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tilewright.scheduler.dispatch.profile import Profile
 
 
+OPEN = "*"
+"""The extent of an axis that calls give."""
 KEY_SIZE = 1009
 """The size by whose workload a family is known; a prime, which few layers have."""
 
@@ -114,6 +116,15 @@ def family_of(given: Workload | str | Described, axis: str, profile: Profile) ->
         raise InputError(f"no input has the axis {axis}; allowed: an axis of an input")
     places = (*inputs.values(),), (*outputs.values(),)
     return Family(operator, made.parameters, axis, *places, independent)
+
+
+def open_axis(given: Workload | str | Described) -> str:
+    """Return the axis that a workload leaves open, as in ``m=*``; ``m`` if it leaves none."""
+    _, parameters = described(given)
+    found = [name for name, value in parameters.items() if value == OPEN]
+    if len(found) > 1:
+        raise InputError(f"{', '.join(found)} are open; allowed: one axis, such as m=*")
+    return found[0] if found else "m"
 
 
 def _extents(workload: Workload) -> Mapping[str, int]:

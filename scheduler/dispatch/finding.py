@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.scheduler.dispatch.costs import (
@@ -15,18 +16,41 @@ from tilewright.scheduler.dispatch.costs import (
     recorded_sizes,
     torch_beside,
 )
-from tilewright.scheduler.dispatch.family import Family
+from tilewright.scheduler.dispatch.family import Described, Family, family_of, open_axis
 from tilewright.scheduler.dispatch.keeping import Kept, kept
 from tilewright.scheduler.dispatch.making import KERNELS, Request, selected
 from tilewright.scheduler.dispatch.open_kernels import open_seconds
-from tilewright.scheduler.dispatch.profile import LARGEST_SIZE, Profile, Range
+from tilewright.scheduler.dispatch.profile import LARGEST_SIZE, PROBED, Profile, Range
 from tilewright.scheduler.dispatch.table import Table, TableKernel
+from tilewright.scheduler.opening import opened
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.settings import Default
 from tilewright.spaces.target import Target
+from tilewright.spaces.validation.text import brief
 from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
+
+
+def found_table(
+    workload: Workload | str | Described,
+    target: Target,
+    database: Database | str | Path = Default.DATABASE,
+) -> Table:
+    """Return the table that serves a workload whose axis is open, as in ``m=*``, on a target.
+
+    Raises :class:`InputError` if the database has none, and for bad input.
+    """
+    family = family_of(workload, open_axis(workload), PROBED)
+    with opened(database, create=False) as known:
+        table = Tables(known, target).of(family)
+    if table is None:
+        raise InputError(
+            f"no kernel of {brief(str(family), 1, 80)} is on record for {target.summary}; allowed: "
+            "make a table (tilewright dispatch --tune), or another database"
+        )
+    return table
 
 
 class Tables:

@@ -281,7 +281,7 @@ def dispatch(
     profile: Profile | str,
     database: Database | str | Path | None = Default.DATABASE,
     kernels: int = KERNELS,
-    axis: str = "m",
+    axis: str | None = None,
     target: Target | str = Default.TARGET,
     otherwise: Otherwise | None = None,
 ) -> Dispatch:
@@ -295,7 +295,8 @@ def dispatch(
     ``profile`` says how often which sizes are called, as ``SIZES:SHARE`` separated by commas;
     shares are divided by their sum. The table is made anew from what the database knows now: the
     latencies on record, and estimates for sizes without a record. ``None`` is an empty database.
-    Points of the ``axis`` must not depend on each other, and must be the outermost in memory.
+    The ``axis`` is the one that is open, as in ``m=*``, or ``m``, unless it is given. Its points
+    must be the outermost in memory, and must not depend on each other unless all are reduced.
     ``otherwise`` is as for :class:`Dispatch`. Raises :class:`InputError` for bad input, and for a
     database without any record of these workloads.
     """

@@ -19,7 +19,7 @@ from tilewright.scheduler.dispatch.costs import (
     usual_sizes,
     with_estimates,
 )
-from tilewright.scheduler.dispatch.family import Described, Family, family_of
+from tilewright.scheduler.dispatch.family import Described, Family, family_of, open_axis
 from tilewright.scheduler.dispatch.keeping import keep
 from tilewright.scheduler.dispatch.open_kernels import time_open, why_not_open
 from tilewright.scheduler.dispatch.profile import Profile, as_profile
@@ -61,7 +61,7 @@ def dispatch_table(
     profile: Profile | str,
     database: Database | str | Path | None = Default.DATABASE,
     kernels: int = KERNELS,
-    axis: str = "m",
+    axis: str | None = None,
     target: Target | str = Default.TARGET,
     kept: bool = False,
 ) -> Table:
@@ -77,7 +77,8 @@ def dispatch_table(
         if known is not None and not found:
             raise InputError(
                 f"no kernel of {brief(str(request.family), 1, 80)} is on record up to "
-                f"{axis}={request.profile.last}; allowed: tune some (--tune), or another database"
+                f"{request.family.axis}={request.profile.last}; allowed: tune some (--tune), or "
+                "another database"
             )
         table = _made(request, known, found)
         if kept and known is not None:
@@ -91,7 +92,7 @@ def tuned_table(
     profile: Profile | str,
     database: Database | str | Path = Default.DATABASE,
     kernels: int = KERNELS,
-    axis: str = "m",
+    axis: str | None = None,
     target: Target | str = Default.TARGET,
     seconds: float | None = None,
     progress: bool = False,
@@ -147,11 +148,13 @@ def _request(
     workload: Workload | str | Described,
     profile: Profile | str,
     kernels: int,
-    axis: str,
+    axis: str | None,
     target: Target | str,
 ) -> Request:
+    """Return a request about an axis, by default the open one."""
     count = whole("kernels", kernels, 1, MOST_KERNELS)
     sizes, machine = as_profile(profile), as_target(target)
+    axis = axis or open_axis(workload)
     family = family_of(workload, axis, sizes)
     if not family.independent and (reason := why_not_open(family, sizes.last, machine)):
         raise InputError(f"calls cannot be cut along {axis}, and {reason}; allowed: other axes")

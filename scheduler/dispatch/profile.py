@@ -116,3 +116,7 @@ def _size(word: str, part: str) -> int:
             f"allowed: whole numbers from 1 to {LARGEST_SIZE}"
         )
     return int(word[:9])
+
+
+PROBED = as_profile("1-64:1")
+"""Sizes at which a workload with an open axis is read, to see whether it has a family."""

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tilewright.scheduler.cli.options import DatabaseName, Format, TargetName, Threads
-from tilewright.scheduler.cli.workload_arguments import (
-    Operator,
-    Parameters,
-    ProgramFile,
-    extents_of,
-    program_text,
-)
+from tilewright.scheduler.cli.sizes import described_from_arguments, show_table
+from tilewright.scheduler.cli.workload_arguments import Operator, Parameters, ProgramFile
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import detect_target
 from tilewright.spaces.validation.files import check_place, is_stream
@@ -36,7 +29,13 @@ def dispatch_command(
     operator: Operator = None,
     parameters: Parameters = None,
     kernels: Annotated[int, typer.Option(help="The largest number of kernels.")] = 6,
-    axis: Annotated[str, typer.Option(help="The axis whose size differs from call to call.")] = "m",
+    axis: Annotated[
+        str | None,
+        typer.Option(
+            help="The axis whose size differs from call to call.",
+            show_default="the one that is *, as in m=*, or m",
+        ),
+    ] = None,
     file: ProgramFile = None,
     target: TargetName = "cpu",
     threads: Threads = None,
@@ -65,7 +64,7 @@ def dispatch_command(
     \b
     Examples:
       tilewright dispatch matmul m=128 n=3072 k=768 --profile 1:.5,2-128:.5 --tune
-      tilewright dispatch matmul m=128 n=3072 k=768 --profile 1:.5,2-128:.5 --out table.json
+      tilewright dispatch matmul m=* n=3072 k=768 --profile 1:.5,2-128:.5 --out table.json
       tilewright dispatch softmax r=64 c=1024 --axis r --profile 1-64:1 --python table.py
     """
     machine = detect_target(target, threads)
@@ -74,7 +73,7 @@ def dispatch_command(
             check_place(path, "a table")
     if seconds is not None and not tune:
         raise InputError(f"--seconds {seconds:g} is for tuning; allowed with: --tune")
-    described = _described(operator, parameters, file)
+    described = described_from_arguments(operator, parameters, file)
 
     from tilewright.scheduler.dispatch.making import dispatch_table, tuned_table
     from tilewright.scheduler.dispatch.python_text import save_python
@@ -88,37 +87,4 @@ def dispatch_command(
         table.save(out)
     if python is not None:
         save_python(table, python)
-    if format is Format.JSON:
-        print(json.dumps(table.to_json()))
-        return
-    from tilewright.scheduler.cli.output import print_table, put, show_facts
-    from tilewright.scheduler.dispatch.explaining import (
-        KERNEL_COLUMNS,
-        ROW_COLUMNS,
-        facts,
-        kernel_rows,
-        size_rows,
-    )
-
-    show_facts(facts(table))
-    put("")
-    print_table(KERNEL_COLUMNS, kernel_rows(table))
-    put("")
-    print_table(ROW_COLUMNS, size_rows(table))
-
-
-def _described(
-    operator: str | None, words: Sequence[str] | None, file: Path | None
-) -> tuple[str, dict[str, object]]:
-    """Return the operator, or the text of a program, and its parameters."""
-    from tilewright.spaces.operators import parameters_of  # with NumPy
-
-    if file is not None:
-        return program_text(file), dict(extents_of(operator, words))
-    if operator is None:
-        raise InputError("Missing argument 'OPERATOR', or --file")
-    if not words:  # all of it may be one word
-        from tilewright.scheduler.dispatch.family import described
-
-        return described(operator)
-    return operator, parameters_of(words)
+    show_table(table, format)

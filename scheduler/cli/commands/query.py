@@ -17,6 +17,7 @@ from tilewright.scheduler.cli.options import (
     TargetName,
     Threads,
 )
+from tilewright.scheduler.cli.sizes import described_from_arguments, is_open, show_table
 from tilewright.scheduler.cli.workload_arguments import (
     Differentiated,
     GradientNames,
@@ -27,6 +28,7 @@ from tilewright.scheduler.cli.workload_arguments import (
     Tables,
     workload_from_arguments,
 )
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.target import detect_target
 
@@ -54,14 +56,23 @@ def query_command(
     """Print the best schedule known, and whether it was measured, transferred or predicted.
 
     With --source standard output receives the kernel, as a file that compiles, and standard error
-    the rest.
+    the rest. Of a workload with an open axis, such as m=*, the table that serves it is printed.
 
     \b
     Examples:
       tilewright query matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
       tilewright query matmul m=512 n=512 k=512 --source > kernel.c
+      tilewright query matmul m=* n=512 k=512
       tilewright query --file my.tw r=4096 c=1024
     """
+    if is_open(operator, parameters):
+        if source:
+            raise InputError("--source is of one kernel; allowed: a size of each axis")
+        from tilewright.scheduler.dispatch.finding import found_table
+
+        described = described_from_arguments(operator, parameters, file)
+        show_table(found_table(described, detect_target(target, threads), db), format)
+        return
     differentiated = Differentiated(gradient, saved)
     workload = workload_from_arguments(operator, parameters, file, differentiated, table)
     machine = detect_target(target, threads)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from tilewright.scheduler.dispatch.family import Family, family_of
-from tilewright.scheduler.dispatch.profile import as_profile
+from tilewright.scheduler.dispatch.profile import PROBED
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.workloads.calling import Calling, calling_of
 from tilewright.spaces.workloads.workload import Workload
@@ -21,8 +21,6 @@ from tilewright.spaces.workloads.workload import Workload
 LINE = "; "
 """The end of a line of a program within a key."""
 _OPEN = re.compile(r"\b([A-Za-z_]\w*)=\*(?:, )?")
-_PROBED = as_profile("1-64:1")
-"""Sizes at which a key is read, to see whether it has a family."""
 
 
 def is_open(key: str) -> bool:
@@ -37,7 +35,7 @@ def family_of_key(key: str) -> Family:
     if len(axes) != 1:
         raise InputError(f"{shown(key)} has {len(axes)} open axes; allowed: one, such as m=*")
     text = _OPEN.sub("", key).replace(f"axes {LINE}", "")
-    return family_of((text, {}) if LINE in key else text, axes[0], _PROBED)
+    return family_of((text, {}) if LINE in key else text, axes[0], PROBED)
 
 
 def size_of(key: str, operands: Sequence[Any]) -> Any:

@@ -168,6 +168,16 @@ def test_maps_past_the_caches_are_open_in_all_their_ways(name):
             assert (whole[[0, -1]] == 7.0).all()
 
 
+@pytest.mark.parametrize("size", [1, 2, 16, 17])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_schedules_of_every_size_have_an_open_kernel_or_say_why(name, size):
+    of = family(name)
+    space = space_for(of.at(size), as_target("cpu"))
+    for schedule in map(space.schedule, space.sample(np.random.default_rng(1), 4)):
+        reason = space.why_not_open(schedule, of.axis)
+        assert reason or space.lower_open(schedule, of.axis).call.open_axis == of.axis
+
+
 def test_workers_share_the_rows_that_a_call_has():
     of = family("product")
     shared = [call for call in functions(of, 12) if call.schedule.values["row_workers"] == 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 
+import numpy as np
 import pytest
 
 from tests.scheduler.cli.command import ask, one_line, run
@@ -28,6 +29,33 @@ def test_a_table_is_printed_and_written(tuned, here, capsys):
     assert Dispatch.load("table.json", "cpu").choose(70).size == chosen[-1]
 
 
+def test_a_star_names_the_axis(tuned, here, capsys):
+    db = ("--db", str(tuned[0]), "--format", "json")
+    kept = json.loads(ask(capsys, *WORDS, *db))
+    words = ("matmul", "m=*", *WORDS[2:4])
+    assert json.loads(ask(capsys, "dispatch", *words, *WORDS[4:], *db)) == kept
+    for asked in (words, ("matmul m=* n=64 k=64",)):
+        found = json.loads(ask(capsys, "query", *asked, *db))
+        assert [found[name] for name in ("rows", "kernels")] == [kept["rows"], kept["kernels"]]
+    assert "worst regret" in ask(capsys, "query", *words, *db[:2])
+
+
+def test_maps_are_served_by_one_open_kernel(here, capsys):
+    words = ("y[r, c] = max(x[r, c] * g[c], 0)", "r=*", "c=48")
+    asked = ("--profile", "1-200:1", "--kernels", "1", "--tune", "--seconds", "3", "--db", "t.db")
+    assert run(["dispatch", *words, *asked]) == 0
+    capsys.readouterr()
+    table = table_from_json(
+        json.loads(ask(capsys, "query", *words, "--db", "t.db", "--format", "json"))
+    )
+    (kernel,) = table.kernels
+    assert (kernel.size, kernel.is_open) == (200, True)
+    call, draw = Dispatch(table), np.random.default_rng(0).standard_normal
+    for rows in (1, 7, 64, 199, 200):
+        x, g = (draw(shape).astype(np.float32) for shape in ((rows, 48), 48))
+        np.testing.assert_allclose(call(x, g), np.maximum(x * g, 0))
+
+
 def test_it_tunes_what_it_needs(here, capsys):
     words = ("dispatch", "softmax c=20", "--axis", "r", "--profile", "1-9:1", "--kernels", "1")
     assert run([*words, "--tune", "--seconds", "30", "--db", "t.db", "--out", "table.json"]) == 0
@@ -41,6 +69,11 @@ def test_it_tunes_what_it_needs(here, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
+        (("query", "matmul", "m=*", "n=64", "k=64", "--source"), "--source is of one kernel"),
+        (("query", "matmul", "m=*", "n=*", "k=64"), "m, n are open; allowed: one axis"),
+        (("query", "matmul", "m=64", "n=64", "k=*"), "k is not the outermost axis of A"),
+        (("query", "matmul", "m=*", "n=64", "k=64"), "there is no database at none.db"),
+        ((*WORDS, "m=*", "--axis", "n"), "m='*' is not a whole number"),
         (WORDS[:4], "Missing option '--profile'"),
         ((*WORDS, "--kernels", "0"), "kernels=0 is out of range; allowed: whole numbers from 1"),
         ((*WORDS, "--axis", "q"), "matmul has no parameter 'q'"),
@@ -66,3 +99,5 @@ def test_an_empty_database_and_one_of_others(tuned, here, capsys):
     words = ("dispatch", "softmax", "c=8", "--axis", "r", "--profile", "1-9:1")
     assert run([*words, "--db", str(tuned[0])]) == 2
     assert "no kernel of softmax c=8 is on record up to r=9" in one_line(capsys.readouterr().err)
+    assert run(["query", "softmax", "r=*", "c=8", "--db", str(tuned[0])]) == 2
+    assert "no kernel of softmax c=8 is on record for cpu" in one_line(capsys.readouterr().err)

@@ -11,10 +11,11 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor  # noqa: E402
 
-from tests.scheduler.dispatch.records import put  # noqa: E402
+from tests.scheduler.dispatch.records import a_schedule, put  # noqa: E402
 from tilewright import Database, Dispatch, InputError, detect_target  # noqa: E402
 from tilewright.scheduler.dispatch.keeping import keep  # noqa: E402
 from tilewright.scheduler.dispatch.making import dispatch_table  # noqa: E402
+from tilewright.scheduler.dispatch.open_kernels import time_open  # noqa: E402
 from tilewright.scheduler.torch.kernels.functions import functions  # noqa: E402
 from tilewright.scheduler.torch.kernels.open_keys import family_of_key  # noqa: E402
 from tilewright.scheduler.torch.operator.evaluation import TorchFunctions  # noqa: E402
@@ -60,6 +61,41 @@ def test_a_call_of_any_size_is_served(key: str) -> None:
     assert isinstance(made, Dispatch)
     assert isinstance(made.otherwise, TorchFunctions)
     assert made.table.last == 16
+
+
+MAP = "axes a0=*, a1=36; x0: float32[a0, 36]; y[a0, a1] = x0[a0, a1] * 2 + 1"
+KEYS = (
+    "axes a0=*, a1=2, a2=16, a3=36; x0: float32[2, 16]; x1: float32[a0, 2, 16]; "
+    "x2: float32[a0, 36]; y[a1, a3] = sum[a0](softmax[a0](sum[a2](x0[a1, a2] * x1[a0, a1, a2]))"
+    " * x2[a0, a3])"
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "shapes", "expected"),
+    [
+        (MAP, lambda n: [(n, 36)], lambda x: x * 2 + 1),
+        (
+            KEYS,
+            lambda n: [(2, 16), (n, 2, 16), (n, 36)],
+            lambda q, k, v: torch.einsum("hd,jhd->hj", q, k).softmax(1) @ v,
+        ),
+    ],
+)
+def test_maps_and_keys_of_attention_are_open_by_one_kernel(key, shapes, expected) -> None:
+    family = family_of_key(key)
+    about = (TARGET, str(family), family.axis)
+    with Database(functions.database) as database:
+        put(database, {40: 1e-6}, *about)
+        time_open(family, 40, a_schedule(40, *about), TARGET, database)
+    for size in (1, 7, 16, 17, 39, 40, 41):
+        operands = [torch.randn(shape) for shape in shapes(size)]
+        wanted = expected(*operands)
+        torch.testing.assert_close(run(operands, key), wanted, rtol=1e-4, atol=1e-5)
+    made = functions.get(key, "cpu", 1)
+    assert isinstance(made, Dispatch)
+    assert [(row.first, row.last, row.size) for row in made.table.rows] == [(1, 40, 40)]
+    assert made.table.open_sizes == {40}
 
 
 def test_the_key_of_one_size_is_served_by_a_table_where_nobody_measured_it() -> None:
