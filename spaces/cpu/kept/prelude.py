@@ -14,7 +14,7 @@ from tilewright.spaces.cpu import isa
 from tilewright.spaces.cpu.abi import MOST
 from tilewright.spaces.cpu.rows import prelude as rows
 from tilewright.spaces.cpu.target import CpuTarget
-from tilewright.spaces.cpu.vectors import doubles, simd, turning
+from tilewright.spaces.cpu.vectors import doubles, simd, transposing
 
 
 @lru_cache(maxsize=64)
@@ -26,7 +26,7 @@ def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
     masked = isa.masked_load(target.isa) if element == "float32" else ""
     text = rows.prelude(functions, target, element) + _BORDERS
     text += masked + _MASKED_SKIP if masked else ""
-    text += turning.prelude(lanes) if element == "float32" else ""
+    text += transposing.prelude(lanes) if element == "float32" else ""
     for name in names:
         found = _AT_ONCE if masked and name == "float32" else ""
         access = (_ELEMENTS + _BETWEEN).replace("@FOUND@", found)

@@ -23,9 +23,9 @@ from tilewright.spaces.cpu.maps.registers import Registers
 from tilewright.spaces.cpu.maps.sharing import Sharing
 from tilewright.spaces.cpu.maps.straight import StraightBlocks
 from tilewright.spaces.cpu.maps.tiling import Tiling
-from tilewright.spaces.cpu.maps.turned import TurnedBlocks
+from tilewright.spaces.cpu.maps.transposed import TransposedBlocks
 from tilewright.spaces.cpu.maps.values import VectorValues
-from tilewright.spaces.derivation.maps.plane import ALONG, ANYWHERE, SAME, TURNED, Plane
+from tilewright.spaces.derivation.maps.plane import ALONG, ANYWHERE, SAME, TRANSPOSED, Plane
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.schedule import Value
 from tilewright.spaces.workloads.array import Array
@@ -49,7 +49,7 @@ class MapCode:
     def source(self) -> str:
         """The C text of all functions of the kernel, the entry last."""
         sharing = Sharing(self.names, self.entry)
-        tile = self._tile_and_next() if self.tiling.turns_ahead else self._tile()
+        tile = self._tile_and_next() if self.tiling.transposes_ahead else self._tile()
         part = [] if self.tiling.straight else self._part_function()
         return "\n".join([*part, *tile, *sharing.lines]) + "\n"
 
@@ -69,8 +69,8 @@ class MapCode:
         return self.tiling.registers
 
     @property
-    def _turned(self) -> TurnedBlocks:
-        return TurnedBlocks(self.names, self.entry)
+    def _transposed(self) -> TransposedBlocks:
+        return TransposedBlocks(self.names, self.entry)
 
     # -- a tile ------------------------------------------------------------------------------
 
@@ -79,7 +79,9 @@ class MapCode:
         that begins at the given indices."""
         names = self.names
         starts = "".join(f", long {name}" for name in names.starts)
-        moved = self._blocks() if self.tiling.straight else [*self._turned.at_once(), *self._rows()]
+        moved = (
+            self._blocks() if self.tiling.straight else [*self._transposed.at_once(), *self._rows()]
+        )
         return [
             f"static __attribute__((noinline)) void {self.entry}_tile(",
             f"    const tw_call *call, {names.held} *restrict turned{starts}) {{",
@@ -98,7 +100,7 @@ class MapCode:
         names = self.names
         starts = [f"{name} = at[{i}]" for i, name in enumerate(names.starts)]
         return [
-            *self._turned.function(),
+            *self._transposed.function(),
             f"static __attribute__((noinline)) void {self.entry}_tile(",
             f"    const tw_call *call, const {names.held} *turned, const long *at,",
             f"    {names.held} *restrict ahead, const long *next) {{",
@@ -107,7 +109,7 @@ class MapCode:
             f"    const long {', '.join(starts)};",
             *indented(indented([*names.sizes, *self._rows()])),
             "  }",
-            *indented(self._turned.remaining()),
+            *indented(self._transposed.remaining()),
             "}",
         ]
 
@@ -140,7 +142,7 @@ class MapCode:
     def _one_row(self, at: Sequence[Index]) -> list[str]:
         (i,) = at
         view, lanes, names = self.plane.view, self.registers.lanes, self.names
-        lines = self._turned.share(i) if self.tiling.turns_ahead else []
+        lines = self._transposed.share(i) if self.tiling.transposes_ahead else []
         lines += names.at_row(f"row0 + {i}")
         lines += [line for access in view.loaded for line in self._start(access, i)]
         for access in self.plane.transposed if self.tiling.asks else ():
@@ -199,7 +201,7 @@ class MapCode:
             if self.plane.kind(access) == SAME:
                 given.append((f"{self.registers.vector} ", names.loaded[access]))
             else:
-                held = self.plane.kind(access) == TURNED
+                held = self.plane.kind(access) == TRANSPOSED
                 kind = names.held if held else names.c_type(access)
                 given.append((f"const {kind} *", names.row(access)))
         given += [(f"{names.c_type(output)} *", names.row(output)) for output in view.outputs]
@@ -211,8 +213,8 @@ class MapCode:
         the value that is the same for the row."""
         name = self.names.loaded[access]
         match self.plane.kind(access):
-            case kind if kind == TURNED:
-                place = f"{self.names.turned(access)} + {(row * self.tiling.pitch).text}"
+            case kind if kind == TRANSPOSED:
+                place = f"{self.names.transposed(access)} + {(row * self.tiling.pitch).text}"
                 return [f"const {self.names.held} *{self.names.row(access)} = {place};"]
             case kind if kind == SAME:
                 splat = f"tw_splat_{self.names.dtype(access)}({self.names.place(access)})"
@@ -237,7 +239,7 @@ class MapCode:
     def _load(self, access: Access, values: VectorValues, whole: bool) -> str:
         pointer, dtype = self.names.row(access), self.names.dtype(access)
         match self.plane.kind(access):
-            case kind if kind == TURNED:
+            case kind if kind == TRANSPOSED:
                 return f"tw_load_{self.registers.held}({pointer} + j)"
             case kind if kind == ALONG:
                 first = "" if whole else "first_"

@@ -75,9 +75,9 @@ class Names:
             return f"p{self.loaded[access][1:]}"
         return f"q{self.plane.view.outputs.index(access)}"
 
-    def turned(self, access: Access) -> str:
+    def transposed(self, access: Access) -> str:
         """Return the address of the transposed copy of an access for this tile."""
-        return f"(turned + {self.plane.transposed.index(access) * self.tiling.turned_elements})"
+        return f"(turned + {self.plane.transposed.index(access) * self.tiling.transposed_elements})"
 
     @property
     def start(self) -> str:

@@ -8,7 +8,7 @@ from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT
 from tilewright.spaces.cpu.maps.registers import Registers, registers_of
 from tilewright.spaces.cpu.maps.values import has_wide_forms
 from tilewright.spaces.cpu.target import CpuTarget
-from tilewright.spaces.cpu.vectors import moves, simd, turning, vector_math, wide, words
+from tilewright.spaces.cpu.vectors import moves, simd, transposing, vector_math, wide, words
 from tilewright.spaces.derivation.maps.plane import Plane
 from tilewright.spaces.derivation.maps.served import cached_plane
 from tilewright.spaces.language.magnitude import magnitudes
@@ -33,7 +33,7 @@ def prelude(workload: Workload, target: CpuTarget) -> str:
             vector_math.prelude(workload.functions, lanes),
             moves.prelude(target.isa, lanes),
             moves.small(lanes),
-            turning.prelude(lanes),
+            transposing.prelude(lanes),
             wide_indices(plane, registers),
         ]
     )

@@ -107,7 +107,7 @@ def _straight_rules(side: int) -> list[Rule]:
 def _memory_rules(template: MapTemplate) -> list[Rule]:
     plane, cpu = template.plane, template.cpu
     written = sum(output.array.bytes for output in plane.view.outputs)
-    turned = max((access.array.bytes for access in plane.transposed), default=0)
+    transposed = max((access.array.bytes for access in plane.transposed), default=0)
     room = cpu.l2_bytes // 2
     return [
         Rule(
@@ -125,11 +125,11 @@ def _memory_rules(template: MapTemplate) -> list[Rule]:
             lambda c: np.logical_not(c["streaming_stores"]) | (written > cpu.l2_bytes),
             lambda c: f"{written} bytes stay in L2 if they are not written past it",
         ),
-        _needless_ahead(turned, cpu, ("register_transpose",) if template.goes_straight else ()),
+        _needless_ahead(transposed, cpu, ("register_transpose",) if template.goes_straight else ()),
     ]
 
 
-def _needless_ahead(turned: int, cpu: CpuTarget, straight: tuple[str, ...]) -> Rule:
+def _needless_ahead(transposed: int, cpu: CpuTarget, straight: tuple[str, ...]) -> Rule:
     """Return the rule that refuses to prefetch what is near enough: what fits in L2, or, for
     ``straight`` blocks, which wait for L2 too, what fits in L1."""
 
@@ -143,8 +143,10 @@ def _needless_ahead(turned: int, cpu: CpuTarget, straight: tuple[str, ...]) -> R
     return Rule(
         "needless_ahead",
         ("prefetch", *straight),
-        lambda c: (c["prefetch"] == NOTHING) | (turned > near(c)),
-        lambda c: f"what turns has {turned} bytes; only beyond {near(c)} one waits for the next",
+        lambda c: (c["prefetch"] == NOTHING) | (transposed > near(c)),
+        lambda c: (
+            f"what turns has {transposed} bytes; only beyond {near(c)} one waits for the next"
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from tilewright.spaces.cpu.maps.registers import only_moved
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors.moves import SMALL, TABLE_TYPES
 from tilewright.spaces.cpu.vectors.simd import FLOATS
-from tilewright.spaces.derivation.maps.plane import ANYWHERE, TURNED, Plane
+from tilewright.spaces.derivation.maps.plane import ANYWHERE, TRANSPOSED, Plane
 from tilewright.spaces.derivation.maps.served import cached_plane, why_no_array
 from tilewright.spaces.dtypes import DTYPES
 from tilewright.spaces.errors import InputError
@@ -40,5 +40,5 @@ def _reads_small(plane: Plane) -> bool:
     view = plane.view
     small = [access for access in view.loaded if access.array.dtype in SMALL]
     written = any(access.array.dtype in SMALL for access in view.outputs)
-    straight = all(plane.kind(access) not in (TURNED, ANYWHERE) for access in small)
+    straight = all(plane.kind(access) not in (TRANSPOSED, ANYWHERE) for access in small)
     return straight and not written and not magnitudes(view.program).need_integers(view.values)

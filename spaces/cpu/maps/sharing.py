@@ -90,11 +90,11 @@ class Sharing:
 
     def _worker(self) -> list[str]:
         worker = index("worker", int(self.values["workers"]))
-        scratch = int(self.tiling.scratch_bytes)
-        turned = f"(void *)((char *)call->workspace + {worker * scratch})" if scratch else "0"
-        ahead = bool(self.tiling.turns_ahead)
+        bytes = int(self.tiling.scratch_bytes)
+        scratch = f"(void *)((char *)call->workspace + {worker * bytes})" if bytes else "0"
+        ahead = bool(self.tiling.transposes_ahead)
         lines = [
-            f"{self.names.held} *turned = {turned};",
+            f"{self.names.held} *turned = {scratch};",
             *([f"long at[2][{len(self.names.starts)}], tile = 0;"] if ahead else []),
             *self._tasks(self._next_task if ahead else self._task),
             *([self._written("0, 0")] if ahead else []),

@@ -65,7 +65,7 @@ class Tiling:
         return round_up(self.tile_columns, self.registers.lanes) + self.line
 
     @property
-    def turned_elements(self) -> Any:
+    def transposed_elements(self) -> Any:
         """Elements of one transposed tile."""
         return round_up(self.tile_rows, self.registers.side) * self.pitch
 
@@ -82,19 +82,19 @@ class Tiling:
         return self.values["prefetch"] == ASK
 
     @property
-    def turns_ahead(self) -> Any:
+    def transposes_ahead(self) -> Any:
         """True if the next tile is transposed while one is written."""
         return self.values["prefetch"] == TURN
 
     @property
     def scratch_elements(self) -> Any:
         """Elements of all transposed copies of one tile."""
-        return np.where(self.straight, 0, len(self.plane.transposed) * self.turned_elements)
+        return np.where(self.straight, 0, len(self.plane.transposed) * self.transposed_elements)
 
     @property
     def scratch_bytes(self) -> Any:
         """Bytes of all transposed copies of one worker at a time."""
-        tiles = np.where(self.turns_ahead, 2, 1)
+        tiles = np.where(self.transposes_ahead, 2, 1)
         return tiles * self.scratch_elements * self.registers.bytes
 
     @property

@@ -117,7 +117,7 @@ class _Traffic:
         return {
             "flops": useful / self.fraction,
             "useful_flops": useful,
-            "instructions": issued + self._turning() + START * self._starts + 60 * self.tiles,
+            "instructions": issued + self._transposing() + START * self._starts + 60 * self.tiles,
             "register_bytes": self.registers.vector_bytes * vectors * self.streams + self.passing,
             "epilogue_elements": 0.0,
             "registers": np.minimum(
@@ -135,7 +135,7 @@ class _Traffic:
     def _counted(self) -> Work:
         return work(self.plane.view.program)
 
-    def _turning(self) -> Any:
+    def _transposing(self) -> Any:
         """Compute the instructions that transpose blocks in registers."""
         plane, side = self.plane, self.registers.side
         area = len(plane.transposed) * self.planes * plane.width * plane.height
@@ -156,7 +156,7 @@ class _Traffic:
         high = np.minimum(tiling.tile_rows, plane.height)
         wide = np.minimum(tiling.tile_columns, plane.width)
         few = wide * self.registers.bytes <= FEW_LINES * LINE_BYTES
-        together = np.where(tiling.turns_ahead & self.values["streaming_stores"] & few, 0.5, 1)
+        together = np.where(tiling.transposes_ahead & self.values["streaming_stores"] & few, 0.5, 1)
         waits = len(plane.transposed) * wide * self._waits(wide)
         return together * self.tiles * (len(plane.view.outputs) * high + waits)
 

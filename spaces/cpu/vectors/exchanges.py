@@ -30,11 +30,11 @@ class Exchanges:
         """The number of elements of a part."""
         return PART_BYTES // self.size
 
-    def turned(self, rows: Sequence[str]) -> list[str]:
+    def transposed(self, rows: Sequence[str]) -> list[str]:
         """Add the steps that transpose the vectors ``rows``, and return the C variables of the
         columns."""
         groups = [
-            self.turned_within(rows[g : g + self.part]) for g in range(0, self.lanes, self.part)
+            self.transposed_within(rows[g : g + self.part]) for g in range(0, self.lanes, self.part)
         ]
         columns = [""] * self.lanes
         for c in range(self.part):
@@ -42,7 +42,7 @@ class Exchanges:
                 columns[part * self.part + c] = name
         return columns
 
-    def turned_within(self, rows: Sequence[str]) -> list[str]:
+    def transposed_within(self, rows: Sequence[str]) -> list[str]:
         """Add the steps that transpose, within each part, as many vectors as a part has elements.
 
         Each stage interleaves halves of each vector in the first half of them with those of its

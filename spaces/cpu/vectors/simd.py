@@ -201,7 +201,7 @@ def _transposition(lanes: int) -> str:
     whole = [f"    {x} = tw_load_@D@(p + {i} * stride);" for i, x in enumerate(names)]
     part = [f"    {x} = x[{i}];" for i, x in enumerate(names)]
     block = Exchanges(lanes, 4, "vf", "tw_shuffle")
-    current = block.turned(names)
+    current = block.transposed(names)
     stores = [f"  tw_store_@Q@(q + {i} * ld, {x});" for i, x in enumerate(current)]
     return "\n".join(
         [

@@ -1,7 +1,7 @@
 """Vectors of elements of 1, 2 or 8 bytes whose bits are moved, whatever they stand for.
 
 ``vw`` is as long as a vector of floats. D is the type of unsigned numbers of that size; its
-functions are those that :mod:`spaces.cpu.vectors.simd`, ``moves`` and ``turning`` have for floats.
+functions are those of :mod:`spaces.cpu.vectors.simd`, ``moves`` and ``transposing`` for floats.
 A transposition leaves elements as they are, in blocks of ``side`` rows and columns. ``vi`` has an
 int for each lane.
 """
@@ -9,7 +9,7 @@ int for each lane.
 from __future__ import annotations
 
 from tilewright.spaces.cpu.isa import nontemporal
-from tilewright.spaces.cpu.vectors import moves, turning
+from tilewright.spaces.cpu.vectors import moves, transposing
 
 WORDS = {1: "uint8", 2: "uint16", 8: "uint64"}
 """The names of elements by their bytes."""
@@ -23,7 +23,7 @@ def prelude(isa: str, vector_bytes: int, size: int, side: int) -> str:
     names |= {"BYTES": str(vector_bytes), "INTS": str(4 * vector_bytes // size)}
     names |= {"BLOCK": str(side * size), "SIDE": str(side)}
     text = _TYPES + nontemporal(isa) + moves.indices(vector_bytes // size) + _ACCESS
-    text += turning.words(side, size)
+    text += transposing.words(side, size)
     for name, value in names.items():
         text = text.replace(f"@{name}@", value)
     return text

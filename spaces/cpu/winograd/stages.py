@@ -157,7 +157,7 @@ class Stages:
             moved = tap // view.taps * steps[0] + tap % view.taps * steps[1]
             place = column * strides[0] + channel * strides[1] + moved
             to = tap * lanes * lanes
-            if view.turned:
+            if view.transposed:
                 lines.append(
                     f"tw_transpose_float32(r + {place.text}, {strides[0]}, columns - {column}, "
                     f"{self.channels} - {channel}, g + {to}, {lanes});"

@@ -59,7 +59,7 @@ class SquareWindows:
         return first, second
 
     @property
-    def turned(self) -> bool:
+    def transposed(self) -> bool:
         """True if the right operand has adjacent channels, and no adjacent columns."""
         return self.channels.strides[RIGHT] == 1 != self.column.strides[RIGHT]
 

@@ -23,11 +23,11 @@ from tilewright.spaces.cuda.blocks.unrolled import THREAD, TURNS
 from tilewright.spaces.cuda.maps.context import OWN, MapContext
 from tilewright.spaces.cuda.maps.lines import AHEAD, Lines
 from tilewright.spaces.cuda.maps.sizes import loops_inside, width
-from tilewright.spaces.cuda.maps.turning import Turning
+from tilewright.spaces.cuda.maps.transposing import Transposing
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.order import ROWS
-from tilewright.spaces.derivation.maps.plane import ALONG, SAME, TURNED
+from tilewright.spaces.derivation.maps.plane import ALONG, SAME, TRANSPOSED
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source
 from tilewright.spaces.kernels.body import Body, names_in
@@ -65,8 +65,8 @@ class MapCode:
     entry: str
 
     @property
-    def _turning(self) -> Turning:
-        return Turning(self.context)
+    def _transposing(self) -> Transposing:
+        return Transposing(self.context)
 
     def kernel(self, prelude: str) -> Kernel:
         """Return the kernel with its launch; ``prelude`` defines the functions that are called."""
@@ -113,9 +113,9 @@ class MapCode:
             body.let("const u32", "shared", "tw::shared_base()")
             body.let("const int", "thread", "threadIdx.x")
             for access in plane.transposed:
-                self._turning.read(body, access)
+                self._transposing.read(body, access)
             for access in plane.transposed:
-                self._turning.write(body, access)
+                self._transposing.write(body, access)
             body.call("tw::sync_block")
         columns = partial(self._columns, body)
         each(body, self._mapping, THREAD, columns, prefix="c", unroll=TURNS, integer="int")
@@ -178,8 +178,8 @@ class MapCode:
             body.let(f"const {kind}", name, f"tw::load_global({place})")
             return
         body.let(kind, name, count=self.context.sizes.vector)
-        if how == TURNED:
-            self._turning.load(body, access, row, column)
+        if how == TRANSPOSED:
+            self._transposing.load(body, access, row, column)
         elif how == ALONG:
             step = width(plane, access, self.context.sizes.vector)
             body.call(f"tw_take<{self.context.sizes.vector}, {step}>", name, place, "left")

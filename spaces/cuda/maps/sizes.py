@@ -82,14 +82,14 @@ class MapSizes:
         return self.rows * self.columns // (self.vector * self.threads)
 
     @property
-    def turned_bytes(self) -> int:
+    def transposed_bytes(self) -> int:
         """Bytes of all transposed arrays for one point of a tile."""
         return sum(access.array.element.bytes for access in self.plane.transposed)
 
     @property
     def shared_bytes(self) -> Any:
         """Bytes of shared memory of a block: a tile of each transposed array."""
-        return self.rows * self.columns * self.turned_bytes
+        return self.rows * self.columns * self.transposed_bytes
 
     @property
     def thread_bytes(self) -> Any:

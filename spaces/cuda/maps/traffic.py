@@ -46,7 +46,7 @@ def map_quantities(
         "useful_flops": useful,
         "instructions": (padded * (moves + operations) + BOOKKEEPING * sizes.tiles * threads)
         / WARP,
-        "register_bytes": 2 * padded * sizes.turned_bytes,
+        "register_bytes": 2 * padded * sizes.transposed_bytes,
         "near_bytes": main + _split_bytes(sizes),
         "middle_bytes": main,
         "main_bytes": main,

@@ -20,7 +20,7 @@ ALONG = "along"
 """An access of this kind reads neighbouring columns that are side by side in memory."""
 SAME = "same"
 """All columns have one element."""
-TURNED = "turned"
+TRANSPOSED = "transposed"
 """Neighbouring rows are side by side in memory, columns are not."""
 APART = "apart"
 """Neighbouring columns are equally far apart, and rows are not side by side."""
@@ -56,7 +56,7 @@ class Plane:
     @cached_property
     def transposed(self) -> tuple[Access, ...]:
         """The reads that are contiguous along rows."""
-        return tuple(a for a in self.view.loaded if self.kind(a) == TURNED)
+        return tuple(a for a in self.view.loaded if self.kind(a) == TRANSPOSED)
 
     def row_step(self, access: Access) -> int | None:
         """Return the elements from one row to the next; None if that varies."""
@@ -75,7 +75,7 @@ class Plane:
                 return SAME
             case 1:
                 return ALONG
-        return TURNED if self.row_step(access) == 1 else APART
+        return TRANSPOSED if self.row_step(access) == 1 else APART
 
 
 def plane_of(view: MapView) -> Plane:
@@ -88,12 +88,12 @@ def plane_of(view: MapView) -> Plane:
                 f"{output.array.name} is not written side by side along the fastest axis of "
                 f"{view.outputs[0].array.name}"
             )
-    rows = _turning(view) or _beside(view)
+    rows = _rows_to_transpose(view) or _beside(view)
     outer = tuple(loop for loop in view.loops[:-1] if loop != rows)
     return Plane(view, outer, rows, columns)
 
 
-def _turning(view: MapView) -> Loop | None:
+def _rows_to_transpose(view: MapView) -> Loop | None:
     """Return the loop that most bytes are read side by side along, of those that step along
     columns."""
     columns = view.loops[-1].name

@@ -50,7 +50,7 @@ class PackedBlock:
         return self.layout.size + self.lanes * self.width
 
     @property
-    def turned(self) -> bool:
+    def transposed(self) -> bool:
         """True if vectors of the source run along the depth."""
         strides = [loop.strides[RIGHT] for loop in (self.nest.packed[-1], self.nest.column)]
         return len(self.nest.runs) == 1 and strides[0] == 1 != strides[1]
@@ -74,7 +74,7 @@ class PackedBlock:
 
         def panel(at: Sequence[Index]) -> list[str]:
             (j,) = at
-            body = self._transposed(j) if self.turned else self._runs(j)
+            body = self._transposed(j) if self.transposed else self._runs(j)
             return [f"const long left = tw_least(columns - {j}, {self.width});", *body]
 
         return tiles.emit(0, panel, extents=("columns",), prefix="j")

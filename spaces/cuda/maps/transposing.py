@@ -16,7 +16,7 @@ from tilewright.spaces.kernels.body import Body
 
 
 @dataclass(frozen=True)
-class Turning:
+class Transposing:
     """The transpose of a tile of each array that needs it.
 
     Threads read along rows, write to shared memory, and after a barrier load along columns.

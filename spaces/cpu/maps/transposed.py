@@ -19,7 +19,7 @@ from tilewright.spaces.derivation.maps.view import Access
 
 
 @dataclass(frozen=True)
-class TurnedBlocks:
+class TransposedBlocks:
     """The transposed blocks of a tile, for the kernel called ``entry``."""
 
     names: Names
@@ -49,11 +49,11 @@ class TurnedBlocks:
     def _all_of(self, access: Access) -> list[str]:
         blocks = repeat(*self._counts) * spatial(self._side, self._side)
 
-        def turn(start: Sequence[Index]) -> list[str]:
-            return [self._turn(access, start)]
+        def transpose(start: Sequence[Index]) -> list[str]:
+            return [self._transpose(access, start)]
 
-        turns = blocks.emit(0, turn, extents=("columns", "rows"), prefix="b")
-        return ["{", *indented([*self._ends(access), *turns]), "}"]
+        steps = blocks.emit(0, transpose, extents=("columns", "rows"), prefix="b")
+        return ["{", *indented([*self._ends(access), *steps]), "}"]
 
     def _ends(self, access: Access) -> list[str]:
         """Declare the C pointers to an access and to its transposed copy."""
@@ -61,10 +61,10 @@ class TurnedBlocks:
         return [
             *names.at_row("row0"),
             f"const {names.c_type(access)} *from = {names.place(access)};",
-            f"{names.held} *to = {names.turned(access)};",
+            f"{names.held} *to = {names.transposed(access)};",
         ]
 
-    def _turn(self, access: Access, start: Sequence[Index]) -> str:
+    def _transpose(self, access: Access, start: Sequence[Index]) -> str:
         """Return the C statement that transposes the block at a column and a row."""
         (j, i), step, pitch = start, self.names.plane.column_step(access), self.names.tiling.pitch
         assert step is not None
@@ -92,12 +92,12 @@ class TurnedBlocks:
 
     def _one(self, number: Sequence[Index]) -> list[str]:
         start = [n * self._side for n in number]
-        turns = [
-            ["{", *indented([*self._ends(access), self._turn(access, start)]), "}"]
+        blocks = [
+            ["{", *indented([*self._ends(access), self._transpose(access, start)]), "}"]
             for access in self.names.plane.transposed
         ]
         inside = f"if ({start[0]} < columns && {start[1]} < rows) {{"
-        return [inside, *indented([line for lines in turns for line in lines]), "}"]
+        return [inside, *indented([line for lines in blocks for line in lines]), "}"]
 
     def share(self, row: Index) -> list[str]:
         """Return the C that transposes the blocks for the ``next`` tile that are due before a row

@@ -70,7 +70,7 @@ def _whole(block: Exchanges) -> str:
     not."""
     rows = [f"x{i}" for i in range(block.lanes)]
     loads = [f"  const {block.vector} {x} = @LOAD@(p + {i} * stride);" for i, x in enumerate(rows)]
-    columns = block.turned(rows)
+    columns = block.transposed(rows)
     stores = [f"  @STORE@(q + {i} * ld, {x});" for i, x in enumerate(columns)]
     head = "static inline void tw_turn_whole_@D@(const @T@ *p, long stride, @Q@ *q, long ld) {"
     return "\n".join([head, *loads, *block.steps, *stores, "}\n"])
