@@ -14,6 +14,7 @@ from tilewright.spaces.cuda.blocks.segments import PRELUDE, number_of, reads_tab
 from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import arguments
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.product import Beside
 from tilewright.spaces.workloads.workload import Workload
@@ -290,5 +291,4 @@ def _as_float(total: str, accumulator: str) -> str:
 
 
 def _guarded(tests: Sequence[str], body: Sequence[str]) -> list[str]:
-    head = f"if ({' && '.join(tests)}) {{" if tests else "{"
-    return [head, *(f"  {line}" for line in body), "}"]
+    return CUDA.when(" && ".join(tests), body) if tests else CUDA.block(*body)

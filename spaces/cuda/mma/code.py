@@ -23,6 +23,7 @@ from tilewright.spaces.cuda.blocks.unrolled import unrolled
 from tilewright.spaces.cuda.mma.accumulators import Accumulators
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT, Fragments, multiply_add, swizzled_tile
 from tilewright.spaces.cuda.mma.sizes import MmaSizes
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.workloads.array import Array
 
 INSTRUCTIONS = {
@@ -112,30 +113,25 @@ class MmaCode(BlockCode):
         """
         ahead = self.stages - 1
         pending = [copy for copy in (self.left, self.right) if not copy.can_be_asynchronous]
+        first = f"const u32 next = shared + step * {self.stage_bytes};"
+        filled, commit = [*self._fetch(), *self._settle()], "tw::cp_async_commit();"
+        begun = [*CUDA.when("step < steps", [first, *filled]), commit]
+        body = [
+            f"tw::cp_async_wait<{ahead - 1}>();",
+            "tw::sync_block();",
+            f"const u32 stage = shared + step % {self.stages} * {self.stage_bytes};",
+            f"const u32 next = shared + (step + {ahead}) % {self.stages} * {self.stage_bytes};",
+            f"const bool more = step + {ahead} < steps;",
+            *CUDA.when("more", self._fetch()),
+            commit,
+            *self._multiply(),
+            *self._settle_if_more(),
+        ]
         return [
             *(line for copy in pending for line in copy.declare()),
             *self._declare_packed(),
-            "#pragma unroll",
-            f"for (int step = 0; step < {ahead}; step++) {{",
-            "  if (step < steps) {",
-            f"    const u32 next = shared + step * {self.stage_bytes};",
-            *(f"    {line}" for line in [*self._fetch(), *self._settle()]),
-            "  }",
-            "  tw::cp_async_commit();",
-            "}",
-            "for (int step = 0; step < steps; step++) {",
-            f"  tw::cp_async_wait<{ahead - 1}>();",
-            "  tw::sync_block();",
-            f"  const u32 stage = shared + step % {self.stages} * {self.stage_bytes};",
-            f"  const u32 next = shared + (step + {ahead}) % {self.stages} * {self.stage_bytes};",
-            f"  const bool more = step + {ahead} < steps;",
-            "  if (more) {",
-            *(f"    {line}" for line in self._fetch()),
-            "  }",
-            "  tw::cp_async_commit();",
-            *(f"  {line}" for line in self._multiply()),
-            *(f"  {line}" for line in self._settle_if_more()),
-            "}",
+            *CUDA.loop("step", ahead, begun, unroll=True),
+            *CUDA.loop("step", "steps", body),
             *self._unpack(),
         ]
 
@@ -161,7 +157,7 @@ class MmaCode(BlockCode):
 
     def _settle_if_more(self) -> list[str]:
         lines = self._settle()
-        return ["if (more) {", *(f"  {line}" for line in lines), "}"] if lines else []
+        return CUDA.when("more", lines) if lines else []
 
     def _moves(self) -> tuple[tuple[BlockCopy, tuple[str, str], str], ...]:
         """Return each operand's copy, corner of the tile, and address in the stage at ``next``."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.rows.context import Context
 from tilewright.spaces.cuda.rows.long_sums import per_row
 from tilewright.spaces.cuda.rows.source import Access, number_of
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
 
@@ -43,7 +43,7 @@ class Beside:
         kinds = {read: C_TYPES[self._array(read).dtype] for read in self.context.beside}
         rows = self.context.at_once
         declared = [f"{kind} {self._later(read)}[{rows}] = {{}};" for read, kind in kinds.items()]
-        return [*declared, "{", *indented(lines), "}"] if declared else []
+        return [*declared, *CUDA.block(*lines)] if declared else []
 
     def come(self, stride: int, tiles: int) -> list[str]:
         """Print how a tile takes what was read for it, and reads for the tile ``stride`` later.
@@ -53,8 +53,8 @@ class Beside:
         every = self.context.beside
         taken = [line for r in every for line in self._set(r, f"{self._later(r)}[k]")]
         lines = [*self.place("next"), *self._ahead]
-        head = f"if (const int next = tile + {stride}; next < {tiles}) {{"
-        return [*taken, head, *indented(lines), "}"] if taken else []
+        test = f"const int next = tile + {stride}; next < {tiles}"
+        return [*taken, *CUDA.when(test, lines)] if taken else []
 
     def start(self, access: Access) -> str:
         """Return C text of where row ``k`` of an array starts."""

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda import scalar_math
 from tilewright.spaces.cuda.abi import C_TYPES, function
 from tilewright.spaces.cuda.rows.beside import Beside
@@ -29,6 +28,7 @@ from tilewright.spaces.cuda.rows.sweep import Level, Sweep, copies, hold, shared
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.rows.passes import Pass
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -159,15 +159,15 @@ class RowsCode:
         common = shared_by_rows(self.context)
         if self.tiles * cluster == self.blocks:
             lines = [f"const int tile = {first};", *common, *self._tile()]
-            return ["{", *indented(lines), "}"]
+            return CUDA.block(*lines)
         stride = self.blocks // cluster
-        head = f"for (int tile = {first}; tile < {self.tiles}; tile += {stride}) {{"
+        each = partial(CUDA.loop, "tile", self.tiles, first=first, step=stride)
         least = 1 if self._across else WARP
         waits = self.passes and self.context.number("row_threads") > least
         again = ["tw::sync_block();"] if waits else []
         again += ["round++;"] if self._exchanges else []
         if not self._prefetches:
-            return [*common, head, *indented([*self._tile(), *again]), "}"]
+            return [*common, *each([*self._tile(), *again])]
         ahead, buffers = self.context.number("stages") - 1, self.context.buffers
         before = [line for i in range(ahead) for line in self._prefetch(first, i * stride, str(i))]
         further = self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {buffers})")
@@ -181,7 +181,7 @@ class RowsCode:
         body = [*self._place(), *beside, *body, *again]
         body += [f"buffer = (buffer + 1) % {buffers};"]
         before += [*common, *self._beside.before(first), "int buffer = 0;"]
-        return [*before, head, *indented(body), "}"]
+        return [*before, *each(body)]
 
     def _prefetch(self, tile: str, distance: int, buffer: str) -> list[str]:
         """Print how the tile ``distance`` later is copied to ``buffer``, if there is one.
@@ -190,12 +190,8 @@ class RowsCode:
         """
         lines = [*self._place("next"), *self._beside.places(), *self._pointers()]
         lines += copies(self.context, buffer)
-        return [
-            f"if (const int next = {tile} + {distance}; next < {self.tiles}) {{",
-            *indented(lines),
-            "}",
-            "tw::cp_async_commit();",
-        ]
+        test = f"const int next = {tile} + {distance}; next < {self.tiles}"
+        return [*CUDA.when(test, lines), "tw::cp_async_commit();"]
 
     def _tile(self) -> list[str]:
         """Print the work on a tile that is not copied ahead."""
@@ -279,7 +275,7 @@ class RowsCode:
             *merging.lines(),
             *per_row(context.at_once, [*states.settle(threads), *results]),
         ]
-        return ["{", *indented(body), "}"]
+        return CUDA.block(*body)
 
     def _swept(self, states: States) -> list[str]:
         corrects = states.corrected and self.context.steps > 1

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.block_sums import FEW
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class LongSums:
     def step_ends(self, numbers: Sequence[int]) -> list[str]:
         """Print the end of a ``step``: after every ``block_steps`` of them a block ends."""
         ends = per_row(self.rows, list(map(self._added, numbers)))
-        test = f"if ((step + 1) % {self.block_steps} == 0) {{"
-        return [test, *indented(ends), "}"] if ends else []
+        return CUDA.when(f"(step + 1) % {self.block_steps} == 0", ends) if ends else []
 
     def joined(self, numbers: Sequence[int]) -> list[str]:
         """Print how the sums of all blocks become one, in the states of these numbers."""
@@ -63,5 +62,4 @@ class LongSums:
 
 def per_row(rows: int, lines: Sequence[str]) -> list[str]:
     """Return a loop that runs the lines for each row ``k`` that a thread has at once."""
-    head = ["#pragma unroll", f"for (int k = 0; k < {rows}; k++) {{"]
-    return [*head, *indented(lines), "}"] if lines else []
+    return CUDA.loop("k", rows, lines, unroll=True) if lines else []

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.rows.long_sums import per_row
 from tilewright.spaces.cuda.rows.reducers import States
 from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.kernels.text import CUDA
 
 SLOT = 8
 """Bytes of shared memory for a variable."""
@@ -152,10 +152,9 @@ class Merging:
         return lines
 
     def _through_shared(self) -> list[str]:
+        stored = self._stored(self.place, self.warps, f"threadIdx.x / {WARP}")
         return [
-            f"if (threadIdx.x % {WARP} == 0) {{",
-            *indented(self._stored(self.place, self.warps, f"threadIdx.x / {WARP}")),
-            "}",
+            *CUDA.when(f"threadIdx.x % {WARP} == 0", stored),
             "tw::sync_block();",
             *self._each(
                 "{name} = tw::load_shared<{kind}>(shared + {at});",
@@ -177,7 +176,7 @@ class Merging:
             "tw::mbarrier_wait_cluster(done, (round >> 1) & 1);",
             *self._receive(),
         ]
-        return ["{", *indented(lines), "}", *self._by_shuffles(self.cluster, self.row_threads)]
+        return [*CUDA.block(*lines), *self._by_shuffles(self.cluster, self.row_threads)]
 
     @property
     def _vectors(self) -> list[tuple[int, int]]:
@@ -197,18 +196,17 @@ class Merging:
         own = [name if kind == "float" else f"tw::bits_float((u32){name})" for kind, name in names]
         own += ["0.0f"] * (len(self._vectors) * SENT - len(own))
         whole = len(own) * 4 * self.cluster
+        stores = [f"tw::store_async_x4(to + {a}, sent + {i}, there);" for i, a in self._vectors]
+        sending = [
+            f"const u32 mine = received + tw::cluster_rank() * {SENT * 4};",
+            "const u32 to = tw::map_shared(mine, threadIdx.x);",
+            "const u32 there = tw::map_shared(done, threadIdx.x);",
+            *stores,
+        ]
         return [
             f"float sent[{len(own)}] = {{{', '.join(own)}}};",
             f"if (threadIdx.x == 0) tw::mbarrier_arrive_expect(done, {whole});",
-            f"if (threadIdx.x < {self.cluster}) {{",
-            f"  const u32 mine = received + tw::cluster_rank() * {SENT * 4};",
-            "  const u32 to = tw::map_shared(mine, threadIdx.x);",
-            "  const u32 there = tw::map_shared(done, threadIdx.x);",
-            *(
-                f"  tw::store_async_x4(to + {at}, sent + {first}, there);"
-                for first, at in self._vectors
-            ),
-            "}",
+            *CUDA.when(f"threadIdx.x < {self.cluster}", sending),
         ]
 
     def _receive(self) -> list[str]:
@@ -252,7 +250,7 @@ def exchange_begins(mergings: Sequence[Merging]) -> list[str]:
     """Print how a block of a cluster initialises its barriers and starts to count rounds."""
     lines = [f"tw::mbarrier_init({b}, 1);" for merging in mergings for b in merging.barriers]
     return [
-        *("if (threadIdx.x == 0) {", *indented([*lines, "tw::fence_barrier_init();"]), "}"),
+        *CUDA.when("threadIdx.x == 0", [*lines, "tw::fence_barrier_init();"]),
         *("tw::sync_warp();", "tw::cluster_arrive_relaxed();"),
         "u32 round = 0;",
     ]

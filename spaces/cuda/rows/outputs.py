@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.rows.context import Context
 from tilewright.spaces.cuda.rows.long_sums import per_row
@@ -13,6 +12,7 @@ from tilewright.spaces.cuda.rows.source import Access
 from tilewright.spaces.cuda.rows.sweep import Level, Sweep
 from tilewright.spaces.cuda.scalar_code import Value
 from tilewright.spaces.derivation.rows.view import RowOutput
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.program import Output
 
 
@@ -37,8 +37,7 @@ def row_outputs(context: Context) -> list[str]:
         place = f"{access.argument} + {access.start('row[k]', {})}"
         lines.append(f"tw::store_global({place}, {value});")
     tests = ["part == 0", *([context.valid] if context.valid else [])]
-    guarded = [f"if ({' && '.join(tests)}) {{", *indented(lines), "}"]
-    return per_row(context.at_once, guarded)
+    return per_row(context.at_once, CUDA.when(" && ".join(tests), lines))
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class ElementOutputs:
             declare.append(f"{context.real} o{n}[{vector}];")
             after += self._store(n, output)
         if context.valid:
-            after = [f"if ({context.valid}) {{", *indented(after), "}"]
+            after = CUDA.when(context.valid, after)
         values = [o.value for o in self.outputs]
         return Level(context.scope, values, _assigned, declare=declare, after=after)
 

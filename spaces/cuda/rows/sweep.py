@@ -10,6 +10,7 @@ from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.rows.context import Context
 from tilewright.spaces.cuda.rows.long_sums import per_row
 from tilewright.spaces.cuda.rows.values import Ahead, Scope
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Expression, Read
 
 
@@ -93,10 +94,7 @@ class Sweep:
         elements = [
             *self._numbers(level),
             *level.declare,
-            "#pragma unroll",
-            f"for (int i = 0; i < {context.number('vector')}; i++) {{",
-            *indented(level.use(texts)),
-            "}",
+            *CUDA.loop("i", context.number("vector"), level.use(texts), unroll=True),
             *level.after,
         ]
         corrected = per_row(context.at_once, level.before) if context.steps > 1 else []
@@ -106,7 +104,7 @@ class Sweep:
             *per_row(context.at_once, plain),
             *vectors(context, [*self._late(level), *per_row(context.at_once, elements)]),
         ]
-        return ["{", *indented(body), "}"]
+        return CUDA.block(*body)
 
     def _vector(self, read: Read) -> str:
         """Return which of a read's vectors in registers is number ``u`` of the step."""
@@ -176,7 +174,7 @@ def hold(context: Context, is_copied: bool) -> list[str]:
     declared = [declaration(context, read, context.unroll) for read in context.held]
     reads = _taken if is_copied else loaded
     body = [line for read in context.held for line in reads(context, read)]
-    return [*declared, "{", *indented(_vectors_of_step(context, body)), "}"]
+    return [*declared, *CUDA.block(*_vectors_of_step(context, body))]
 
 
 def shared_by_rows(context: Context) -> list[str]:
@@ -206,9 +204,8 @@ def over_steps(context: Context, lines: Sequence[str]) -> list[str]:
     It is unrolled if registers hold elements for all tiles, which are named by the step.
     """
     if context.steps == 1:
-        return ["{", *indented(lines), "}"]
-    head = f"for (int step = 0; step < {context.steps}; step++) {{"
-    return [*(["#pragma unroll"] if context.common else []), head, *indented(lines), "}"]
+        return CUDA.block(*lines)
+    return CUDA.loop("step", context.steps, lines, unroll=True if context.common else None)
 
 
 def _vectors_of_step(context: Context, lines: Sequence[str]) -> list[str]:
@@ -256,4 +253,4 @@ def vectors(context: Context, lines: Sequence[str]) -> list[str]:
 def _guarded(test: str, lines: Sequence[str]) -> list[str]:
     if not test or not lines:
         return list(lines)
-    return [f"if ({test}) {{", *indented(lines), "}"]
+    return CUDA.when(test, lines)

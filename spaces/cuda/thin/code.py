@@ -14,7 +14,6 @@ from functools import cached_property
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
 from tilewright.spaces.cuda.blocks.finish import Finish, sum_dtype
 from tilewright.spaces.cuda.blocks.grid_code import GridCode
@@ -127,18 +126,14 @@ class ThinCode(GridCode):
         lines = self.small.start()
         if len(stages) == 1:
             body = [*self._multiply("0"), *self._go_on("step + 1", "0")]
-            head = "for (int step = 0; step < steps; step++) {"
-        else:
-            second = [*self._go_on("step + 2", "0"), *self._multiply("1")]
-            body = [
-                *self._go_on("step + 1", "1"),
-                *self._multiply("0"),
-                "if (step + 1 < steps) {",
-                *indented(second),
-                "}",
-            ]
-            head = "for (int step = 0; step < steps; step += 2) {"
-        return [*lines, "#pragma unroll 1", head, *indented(body), "}"]
+            return [*lines, *CUDA.loop("step", "steps", body, unroll=1)]
+        second = [*self._go_on("step + 2", "0"), *self._multiply("1")]
+        body = [
+            *self._go_on("step + 1", "1"),
+            *self._multiply("0"),
+            *CUDA.when("step + 1 < steps", second),
+        ]
+        return [*lines, *CUDA.loop("step", "steps", body, step=2, unroll=1)]
 
     def _go_on(self, step: str, stage: str) -> list[str]:
         """Print how ``step`` is read, if there is one."""
@@ -147,7 +142,7 @@ class ThinCode(GridCode):
             *self.large.load(stage),
             *self.small.load(f"small{stage}"),
         ]
-        return [f"if ({step} < steps) {{", *indented(lines), "}"]
+        return CUDA.when(f"{step} < steps", lines)
 
     def _loop_by_rows(self) -> list[str]:
         """Print the loop of warps that read by rows.
@@ -155,20 +150,19 @@ class ThinCode(GridCode):
         Vectors that were read go to the warp's slab; the next step is loaded while this one is
         multiplied from there.
         """
-        more = "if (step + 1 < steps) {"
-        small = self.small.load("small0")
+        more, small = "step + 1 < steps", self.small.load("small0")
+        body = [
+            *self.large.put(),
+            "tw::sync_warp();",
+            *CUDA.when(more, [*self.large.advance(), *self.large.load("0")]),
+            *self._multiply("0"),
+            "tw::sync_warp();",
+            *(CUDA.when(more, small) if small else []),
+        ]
         return [
             *self.small.start(),
             f"const u32 slab = shared + {self.tile.slab + self.small.shared_bytes};",
-            "#pragma unroll 1",
-            "for (int step = 0; step < steps; step++) {",
-            *indented(self.large.put()),
-            "  tw::sync_warp();",
-            *indented([more, *indented([*self.large.advance(), *self.large.load("0")]), "}"]),
-            *indented(self._multiply("0")),
-            "  tw::sync_warp();",
-            *(indented([more, *indented(small), "}"]) if small else []),
-            "}",
+            *CUDA.loop("step", "steps", body, unroll=1),
         ]
 
     def _multiply(self, stage: str) -> list[str]:
@@ -195,7 +189,7 @@ class ThinCode(GridCode):
 
         lines = unrolled(repeat(self.tile.runs), 0, run, "r")
         advance = [] if self.small.is_ahead else [f"term0 += {self.tile.depth};"]
-        return ["{", *indented(lines), "}", *advance]
+        return [*CUDA.block(*lines), *advance]
 
     # -- the end -------------------------------------------------------------------------------
 

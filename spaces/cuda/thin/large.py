@@ -13,6 +13,7 @@ from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.blocks.unrolled import unrolled
 from tilewright.spaces.cuda.thin.multiply import ThinMultiply
 from tilewright.spaces.cuda.thin.tile import ThinTile
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ class LargeOperand:
         ]
         if not tests:
             return [load]
-        zeros = [f"  held{stage}[{(place + w).text}] = {{}};" for w in range(words)]
-        return [f"if ({' && '.join(tests)}) {{", f"  {load}", "} else {", *zeros, "}"]
+        zeros = [f"held{stage}[{(place + w).text}] = {{}};" for w in range(words)]
+        return CUDA.when(" && ".join(tests), [load], zeros)
 
     def _held_at(self, *vector: Index) -> Index:
         """Return the place of a thread's vector among its registers."""

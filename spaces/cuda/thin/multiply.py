@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.mapping import repeat
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.blocks.finish import SUM_TYPES, sum_dtype
 from tilewright.spaces.cuda.blocks.unrolled import unrolled
 from tilewright.spaces.cuda.thin.product import MMA_TYPES
 from tilewright.spaces.cuda.thin.tile import ThinTile
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernels.text import CUDA
 
 
 @dataclass(frozen=True)
@@ -208,15 +208,13 @@ class MultiplyAdds(ThinMultiply):
         lanes = deep
         while lanes > 1:
             lanes //= 2
-            lines += [
-                "#pragma unroll",
-                f"for (int i = 0; i < {count}; i++) sums[i] += tw::shuffle_xor(sums[i], {lanes});",
-            ]
+            added = f"sums[i] += tw::shuffle_xor(sums[i], {lanes});"
+            lines += CUDA.loop("i", count, added, unroll=True)
         vectors = repeat(tile.vectors[0])
         store = unrolled(vectors, 0, lambda at: self._store(slab, place, at[0]), "s")
         if deep == 1:
             return [*lines, *store]
-        return [*lines, f"if ({tile.lane[1].text} == 0) {{", *indented(store), "}"]
+        return [*lines, *CUDA.when(f"{tile.lane[1].text} == 0", store)]
 
     def _store(self, slab: str, place: Place, vector: Index) -> list[str]:
         tile = self.tile

@@ -17,6 +17,7 @@ from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.thin.multiply import ThinMultiply
+from tilewright.spaces.kernels.text import CUDA
 
 SOURCES = ("shared", "memory", "cache")
 """Places from which threads read the small operand."""
@@ -122,8 +123,8 @@ class SmallOperand:
         load = f"tw::load_global<{width // packed}>({to} + {word}, {source});"
         if tile.thin.terms % tile.depth == 0:
             return [load]
-        zeros = [f"  {to}[{(word + w).text}] = {{}};" for w in range(width // packed)]
-        return [f"if ({term.text} < {tile.thin.terms}) {{", f"  {load}", "} else {", *zeros, "}"]
+        zeros = [f"{to}[{(word + w).text}] = {{}};" for w in range(width // packed)]
+        return CUDA.when(f"{term.text} < {tile.thin.terms}", [load], zeros)
 
     def _fetch_shared(self, to: str, run: Index) -> list[str]:
         tile, packed = self.multiply.tile, 1 + self.multiply.small_pairs

@@ -13,7 +13,6 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.blocks.finish import signature
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
@@ -24,6 +23,7 @@ from tilewright.spaces.cuda.windows.memory import WindowMemory
 from tilewright.spaces.cuda.windows.plan import WindowPlan
 from tilewright.spaces.cuda.windows.sizes import OFFSET_BYTES
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.kernels.text import CUDA
 
 STEPS = 2
 """Fragments of depth whose loads the compiler may hoist above the products of the first."""
@@ -119,11 +119,7 @@ class WindowCode:
     def _fetch_next(self, to: str) -> list[str]:
         """Print how the window of the block's next tile is fetched, if there is one."""
         row = f"row0 + {self.plan.blocks * self.plan.block[0]}"
-        return [
-            f"if ({row} < {self.plan.product.rows}) {{",
-            *indented(self.memory.fetch(row, to)),
-            "}",
-        ]
+        return CUDA.when(f"{row} < {self.plan.product.rows}", self.memory.fetch(row, to))
 
     def _places_of_rows(self) -> list[str]:
         """Print ``places[j]``: where in the window row ``j`` of a thread begins to read.
@@ -164,7 +160,7 @@ class WindowCode:
                 0, step, prefix="k", unroll=STEPS, integer="int", language="cuda"
             )
         if whole < steps:
-            lines += ["{", *indented(self._step(Index((), whole), True)), "}"]
+            lines += CUDA.block(*self._step(Index((), whole), True))
         return lines
 
     def _step(self, k: Index, last: bool) -> list[str]:

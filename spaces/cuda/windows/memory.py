@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.windows.image import PAIR
 from tilewright.spaces.cuda.windows.plan import WindowPlan
 from tilewright.spaces.cuda.windows.sizes import OFFSET_BYTES
+from tilewright.spaces.kernels.text import CUDA
 
 HELD = 32
 """Elements that a thread loads before it stores the first of them."""
@@ -115,14 +115,12 @@ class WindowMemory:
 
         The window goes to the address ``to``.
         """
-        return [
-            "{",
-            f"  const int start = {row};",
-            f"  const int first = {self.plan.first('start')};",
-            *indented(self._fill_window(to)),
-            "  tw::cp_async_commit();",
-            "}",
-        ]
+        return CUDA.block(
+            f"const int start = {row};",
+            f"const int first = {self.plan.first('start')};",
+            *self._fill_window(to),
+            "tw::cp_async_commit();",
+        )
 
     def _fill_window(self, to: str) -> list[str]:
         """Print how the window is copied, from vector ``first`` of the image on."""
