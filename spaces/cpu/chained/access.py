@@ -32,7 +32,7 @@ class Access(Generic[V]):
     each part of the batch and the rows whose index is known. ``keys`` is the C variable of the
     number of keys, where calls give it."""
 
-    chained: V
+    view: V
     buffers: Mapping[str, str]
     names: Mapping[str, str]
     keys: str = ""
@@ -42,7 +42,7 @@ class Access(Generic[V]):
         return in_c(index, self.names, self._loaded)
 
     def _loaded(self, entry: Entry) -> Index:
-        place = place_of(self.chained.program, entry).loaded(self._loaded)
+        place = place_of(self.view.program, entry).loaded(self._loaded)
         found = f"tw_entry({self.buffers[entry.table]}[{place.text}], {entry.below})"
         return variable(found, entry.below)
 
@@ -53,16 +53,16 @@ class Access(Generic[V]):
     def of_row(self, node: Expression) -> str | None:
         """Return a vector with, in all lanes, a value that is the same for a whole row; None if the
         value differs within a row or its index is not known."""
-        chained = self.chained
+        view = self.view
         if isinstance(node, Integer):
             return self._integer_of_row(node.node)
         if isinstance(node, AxisValue):
-            index = chained.indexing.index(node)
+            index = view.indexing.index(node)
             known = index.names <= set(self.names)
             return f"tw_set((float){self.text(index)})" if known else None
-        if not isinstance(node, Read) or node not in chained.places:
+        if not isinstance(node, Read) or node not in view.places:
             return None
-        if not chained.places[node].offset.names <= set(self.names):
+        if not view.places[node].offset.names <= set(self.names):
             return None
         place = self.start(node)
         if self._dtype(node) in TABLE_TYPES:
@@ -82,19 +82,19 @@ class Access(Generic[V]):
 
         If ``bounded``, some lanes may be past the end of the part: they hold arbitrary elements.
         """
-        chained = self.chained
+        view = self.view
         if isinstance(node, Integer):
             return self._integers_along(node.node, part, first, bounded)
         if isinstance(node, AxisValue):
-            own = chained.indexing.index(node) == part.index
+            own = view.indexing.index(node) == part.index
             return f"tw_numbers(tw_ramp({first}))" if own else None
-        if not isinstance(node, Read) or node not in chained.places:
+        if not isinstance(node, Read) or node not in view.places:
             return None
-        if part.name not in chained.places[node].offset.names:
+        if part.name not in view.places[node].offset.names:
             return None
         if self._place(node).step(part.name) is None:
             return self._gathered(node, part, first, bounded)
-        dtype, step = self._dtype(node), chained.step(node, part)
+        dtype, step = self._dtype(node), view.step(node, part)
         if dtype in TABLE_TYPES and abs(step) > MOST_STEP:
             return self._gathered(node, part, first, bounded)
         start, left = self.start(node, part), ""
@@ -134,11 +134,11 @@ class Access(Generic[V]):
 
     def _end(self, part: Part) -> str:
         """Return the C text of the extent of a part."""
-        return self.keys if self.keys and part == self.chained.key else f"{part.extent}L"
+        return self.keys if self.keys and part == self.view.key else f"{part.extent}L"
 
     def _last(self, part: Part) -> str:
         """Return the C text of the last point of a part."""
-        is_open = self.keys and part == self.chained.key
+        is_open = self.keys and part == self.view.key
         return f"{self.keys} - 1" if is_open else f"{part.extent - 1}L"
 
     def start(self, read: Read, *without: Part) -> str:
@@ -147,32 +147,32 @@ class Access(Generic[V]):
 
     def of_batch(self, read: Read) -> str:
         """Return the address of the matrix that a product reads: that at the first row and key."""
-        place, kept = self._place(read), {part.name for part in self.chained.batch}
+        place, kept = self._place(read), {part.name for part in self.view.batch}
         return f"{self.buffers[read.name]} + {self.text(place.without(place.names - kept))}"
 
     def at_key(self, variable: str) -> Access[V]:
         """Return the access to what one key has, whose number is a C variable; no row is known."""
-        batch = {part.name: self.names[part.name] for part in self.chained.batch}
-        return replace(self, names={**batch, self.chained.key.name: variable})
+        batch = {part.name: self.names[part.name] for part in self.view.batch}
+        return replace(self, names={**batch, self.view.key.name: variable})
 
     def row_bounds(self, low: str, high: str) -> list[str]:
         """Return the lines that set two variables to a row's range of visible keys: the first one,
         and the one after the last."""
-        return key_bounds(self.chained, self.chained.bounds, low, high, self.text, self.keys)
+        return key_bounds(self.view, self.view.bounds, low, high, self.text, self.keys)
 
     def block_bounds(self, low: str, high: str) -> list[str]:
         """Return the lines that declare two variables for the range of keys that any row of a block
         may see, as far as intervals of indices tell. The block has ``rows`` rows from ``first_row``
         on."""
-        chained = self.chained
-        rows = {part.name: self.names[part.name] for part in chained.rows}
-        found = (extreme(index, rows, most=True) for index in chained.bounds)
-        lines = spans("first_row", "(first_row + rows - 1)", chained.rows, self.names)
+        view = self.view
+        rows = {part.name: self.names[part.name] for part in view.rows}
+        found = (extreme(index, rows, most=True) for index in view.bounds)
+        lines = spans("first_row", "(first_row + rows - 1)", view.rows, self.names)
         ends = [f"{end}_{name}" for name in rows.values() for end in ("low", "high")]
         access = self.knowing({end: end for end in ends})
         known = [index for index in found if index is not None]
         lines.append(f"long {low}, {high};")
-        return [*lines, *key_bounds(chained, known, low, high, access.text, self.keys)]
+        return [*lines, *key_bounds(view, known, low, high, access.text, self.keys)]
 
     def store(self, output: ChainedOutput, value: str, column: str, width: Part) -> str:
         """Return the line that stores a value of an output: a vector along ``width``, at the column
@@ -190,20 +190,20 @@ class Access(Generic[V]):
         return f"tw_store_most_{dtype}({where} + {column}, {value}, {left});"
 
     def _place(self, read: Read) -> Index:
-        return self.chained.places[read].offset
+        return self.view.places[read].offset
 
     def _offset(self, place: Index, without: tuple[Part, ...]) -> str:
         return self.text(place.without(part.name for part in without))
 
     def _dtype(self, read: Read) -> str:
-        return self.chained.program.operand[read.name].dtype
+        return self.view.program.operand[read.name].dtype
 
 
 def copied_row(access: Access[V], value: Expression, part: Part, to: str, lanes: int) -> list[str]:
     """Return the lines that compute ``value`` for all points of ``part`` and store them at ``to``
     in whole vectors; ``access`` knows the row."""
     lines: list[str] = []
-    row = VectorScope("g", access.of_row, lines, magnitudes=magnitudes(access.chained.program))
+    row = VectorScope("g", access.of_row, lines, magnitudes=magnitudes(access.view.program))
     body: list[str] = []
     bounded = part.extent % lanes > 0
     scope = VectorScope("x", lambda node: access.along(node, part, "at", bounded), body, row)

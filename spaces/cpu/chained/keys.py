@@ -48,12 +48,12 @@ class Keys:
             return []
         b, read = self.blocks, self._read
         if read:
-            step = self.access.chained.step(read, self.access.chained.key)
+            step = self.access.view.step(read, self.access.view.key)
             source = f"{self.access.of_batch(read)} + {start} * {step}L"
             place = f"packed + {start} * {b.whole_depth}L"
             return [f"{self.entry}_pack({source}, {place}, {b.depth}, {end} - {start});"]
         row = copied_row(
-            self.access.at_key("key"), self.access.chained.right, self.access.chained.depth,
+            self.access.at_key("key"), self.access.view.right, self.access.view.depth,
             f"computed + (key - first) * {b.left_stride}", b.lanes,
         )  # fmt: skip
         packed = f"computed, packed + first * {b.whole_depth}, {b.depth}, last - first"
@@ -79,7 +79,7 @@ class Keys:
         """Return the lines that pack and multiply a tile of keys, one step of its depth after the
         other."""
         assert self._read
-        chained, b = self.access.chained, self.blocks
+        chained, b = self.access.view, self.blocks
         key, term = (chained.step(self._read, part) for part in (chained.key, chained.depth))
         source = f"{self.access.of_batch(self._read)} + tile * {key}L + d * {term}L"
         return [
@@ -98,7 +98,7 @@ class Keys:
         keys = f"packed + (tile + v) * {b.whole_depth}L"
         if isinstance(tile, DotTile):
             assert self._read
-            stride = self.access.chained.step(self._read, self.access.chained.key)
+            stride = self.access.view.step(self._read, self.access.view.key)
             keys = f"{self.access.of_batch(self._read)} + (tile + v) * {stride}L"
         return [
             f"for (long v = {start}; v < {end}; v += {step})",
@@ -110,12 +110,12 @@ class Keys:
     @property
     def _read(self) -> Read | None:
         """The array that holds the keys; None if they are computed."""
-        return self.access.chained.in_place(self.access.chained.right)
+        return self.access.view.in_place(self.access.view.right)
 
     @cached_property
     def _block(self) -> RightBlock:
         """The packed block of all keys of a product, or of one panel if they are computed."""
-        chained, b, read = self.access.chained, self.blocks, self._read
+        chained, b, read = self.access.view, self.blocks, self._read
         if read is None:
             steps, dtype, panels = (1, b.left_stride), "float32", 1
         else:
@@ -136,7 +136,7 @@ class Keys:
     @cached_property
     def _dot_tiles(self) -> list[DotTile]:
         """The tile of a panel's keys, and that of a single key."""
-        chained, b, read = self.access.chained, self.blocks, self._read
+        chained, b, read = self.access.view, self.blocks, self._read
         assert read
         steps = (1, chained.step(read, chained.key))
         return [

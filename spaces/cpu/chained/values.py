@@ -36,14 +36,14 @@ class Values:
         if not self.blocks.copied:
             return []
         to = f"values{self.number} + k * sum_stride"
-        matrix, width = self.weighing.matrix, self.access.chained.width
+        matrix, width = self.weighing.matrix, self.access.view.width
         row = copied_row(self.access.at_key("key"), matrix, width, to, self.blocks.lanes)
         return C.loop("k", "count", ["const long key = tile + k;", *row])
 
     def sums(self) -> list[str]:
         """Return the lines that multiply a block's weights by a tile's rows, and add them to the
         sums; the first tile sets these."""
-        weights = weight_tiles(self.access.chained)[self.weighing.weight]
+        weights = weight_tiles(self.access.view)[self.weighing.weight]
         arguments = (
             f"{weights} + r * score_stride, {self._rows} + e, "
             f"sums{self.number} + r * sum_stride + e, count, tile > first_tile"
@@ -53,8 +53,8 @@ class Values:
     def careful_sums(self) -> list[str]:
         """Return the same lines for rows of hidden keys that may be infinite or NaN: keys whose
         weight is :data:`HIDDEN` are skipped, and the others are added one by one."""
-        width, lanes = self.access.chained.width.extent, self.blocks.lanes
-        weights = weight_tiles(self.access.chained)[self.weighing.weight]
+        width, lanes = self.access.view.width.extent, self.blocks.lanes
+        weights = weight_tiles(self.access.view)[self.weighing.weight]
         value = f"tw_load_most_{self._dtype}({self._rows} + k * {self._step}L + e, {width} - e)"
         added = f"tw_fma(tw_set(weight), {value}, tw_load_most_float32(own + e, {width} - e))"
         store = f"tw_store_most_float32(own + e, {added}, {width} - e);"
@@ -73,14 +73,14 @@ class Values:
     @property
     def _rows(self) -> str:
         """The address of the row of a tile's first key."""
-        read = self.access.chained.in_place(self.weighing.matrix)
+        read = self.access.view.in_place(self.weighing.matrix)
         if self.blocks.copied or read is None:
             return f"values{self.number}"
         return f"{self.access.of_batch(read)} + tile * {self._step}L"
 
     @property
     def _step(self) -> int:
-        chained = self.access.chained
+        chained = self.access.view
         read = chained.in_place(self.weighing.matrix)
         if self.blocks.copied or read is None:
             return self.blocks.sum_stride
@@ -88,7 +88,7 @@ class Values:
 
     @property
     def _dtype(self) -> str:
-        chained = self.access.chained
+        chained = self.access.view
         read = chained.in_place(self.weighing.matrix)
         if self.blocks.copied or read is None:
             return "float32"

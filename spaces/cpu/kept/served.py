@@ -22,7 +22,6 @@ def why_not_kept(workload: Workload, target: CpuTarget) -> str | None:
         prelude(frozenset(workload.functions), target, workload.accumulator)
     except InputError as reason:
         return str(reason)
-    if workload.accumulator == "float64":
-        for name in doubles.unknown(workload.functions):
-            return f"{name} is no function of float64 kernels"
-    return why_no_array(view, ELEMENTS[workload.accumulator]) or why_no_place(view)
+    missing = doubles.why_no_function(workload.accumulator, workload.functions)
+    floats = ELEMENTS[workload.accumulator]
+    return missing or why_no_array(view, floats) or why_no_place(view)

@@ -24,7 +24,7 @@ class Weights:
     def write(self, masked: bool) -> list[str]:
         """Return the lines for a row that sees all keys of the tile, or only some if ``masked``:
         hidden keys have the weight :data:`~spaces.cpu.chained.chain.HIDDEN`."""
-        pairwise = self.access.chained
+        pairwise = self.access.view
         lines: list[str] = []
         row = VectorScope("g", self._of_row, lines, magnitudes=magnitudes(pairwise.program))
         body = ["const long j = tile + v;"]
@@ -38,13 +38,13 @@ class Weights:
         return C.block(*lines, *C.loop("v", "count", body, step=self.lanes))
 
     def _of_row(self, node: Expression) -> str | None:
-        for n, scalar in enumerate(self.access.chained.scalars):
+        for n, scalar in enumerate(self.access.view.scalars):
             if node == scalar.read and not scalar.of_key:
                 return f"tw_set(scalar{n}[first_row + r])"
         return self.access.of_row(node)
 
     def _of_keys(self, masked: bool) -> Callable[[Expression], str | None]:
-        pairwise = self.access.chained
+        pairwise = self.access.view
         bounded = masked or pairwise.key.extent % self.lanes > 0
 
         def leaf(node: Expression) -> str | None:

@@ -18,6 +18,7 @@ from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import ARRAY_TYPES, LINE_BYTES
 from tilewright.spaces.cpu.ragged.places import Places
+from tilewright.spaces.cpu.rows.reducing import BEFORE
 from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.cpu.vectors import long_sums
 from tilewright.spaces.cpu.vectors.reducers import EXTREMES, factors, identity, joined
@@ -246,22 +247,13 @@ class RowCode:
         in blocks of ``most`` entries."""
         if step.reducer != "sum" or self.view.entries <= most:
             return C.block("long e = begin;", "const long stop = end;", *loops)
-        sums = [name for state in states for name in long_sums.parts(state)]
-        ends = [
-            line
-            for state in states
-            for line in (
-                f"tw_add_block(&{state}_sum, &{state}_excess, {state});",
-                f"{state} = tw_set(0);",
-            )
-        ]
-        total = [f"{state} = {state}_sum;" for state in states]
+        total = [f"{state} = {long_sums.parts(state)[0]};" for state in states]
         return [
-            *(f"vf {name} = tw_set(0);" for name in sums),
+            *long_sums.begun(states),
             "for (long e = begin; e < end;) {",
             f"  const long stop = tw_least(end, e + {most});",
             *indented(loops),
-            *indented(C.when(f"end - begin > {most}", ends)),
+            *indented(C.when(f"end - begin > {most}", long_sums.ended(states))),
             "}",
             *C.when(f"end - begin > {most}", total),
         ]
@@ -483,7 +475,7 @@ class RowCode:
     def _better(self, step: Step, value: str, state: str, place: str) -> list[str]:
         """Return the lines that keep a value and its place if it is better than the best one so
         far."""
-        before = "tw_above" if step.reducer == "argmax" else "tw_below"
+        before = BEFORE[step.reducer or ""]
         self._scopes += 1
         now = f"n{self._scopes}"
         return [

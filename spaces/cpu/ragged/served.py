@@ -23,10 +23,9 @@ def why_not_ragged(workload: Workload, target: CpuTarget) -> str | None:
         prelude(frozenset(workload.functions), target, workload.accumulator)
     except InputError as reason:
         return str(reason)
-    if workload.accumulator == "float64":
-        for name in doubles.unknown(workload.functions):
-            return f"{name} is no function of float64 kernels"
-    return _why_no_array(view, ELEMENTS[workload.accumulator]) or _why_no_lane(view)
+    missing = doubles.why_no_function(workload.accumulator, workload.functions)
+    floats = ELEMENTS[workload.accumulator]
+    return missing or _why_no_array(view, floats) or _why_no_lane(view)
 
 
 def _why_no_array(view: RaggedView, floats: tuple[str, ...]) -> str | None:

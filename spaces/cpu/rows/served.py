@@ -43,7 +43,7 @@ def why_no_rows(workload: Workload) -> str | None:
         _why_no_array(rows, ELEMENTS[workload.accumulator]),
         _why_no_place(rows),
         _why_no_value(rows, ELEMENTS[workload.accumulator]),
-        _why_no_function(workload),
+        doubles.why_no_function(workload.accumulator, workload.functions),
     )
     return next((reason for reason in reasons if reason), None)
 
@@ -58,13 +58,6 @@ def row_expressions(rows: Rows) -> Iterator[Expression]:
 def is_place(output: RowOutput, rows: Rows) -> bool:
     """Tell whether an output is the place that an ``argmax`` or ``argmin`` finds."""
     return isinstance(output.value, Read) and output.value.name in rows.ranks
-
-
-def _why_no_function(workload: Computation) -> str | None:
-    if workload.accumulator == "float64":
-        for name in doubles.unknown(workload.functions):
-            return f"{name} is no function of float64 kernels"
-    return None
 
 
 def _why_no_array(rows: SummedRows, floats: tuple[str, ...]) -> str | None:

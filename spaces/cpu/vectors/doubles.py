@@ -54,9 +54,11 @@ TW_INLINE vf tw_{name}(vf x) {{
 """
 
 
-def unknown(functions: Iterable[str]) -> list[str]:
-    """Return the functions that no float64 kernel can call."""
-    return sorted(set(functions) - FUNCTIONS)
+def why_no_function(accumulator: str, functions: Iterable[str]) -> str | None:
+    """Say which function kernels in the dtype ``accumulator`` lack because it is float64; None if
+    they lack none."""
+    unknown = sorted(set(functions) - FUNCTIONS) if accumulator == "float64" else []
+    return f"{unknown[0]} is no function of float64 kernels" if unknown else None
 
 
 _TYPES = """\

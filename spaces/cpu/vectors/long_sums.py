@@ -23,8 +23,12 @@ def parts(state: str) -> tuple[str, str]:
 def declared(states: Sequence[str], turn: str) -> list[str]:
     """Declare the variables of earlier blocks of some accumulators, and one that counts each
     ``turn``."""
-    names = [name for state in states for name in parts(state)]
-    return [*(f"vf {name} = tw_set(0);" for name in names), f"unsigned {turn} = 0;"]
+    return [*begun(states), f"unsigned {turn} = 0;"]
+
+
+def begun(states: Sequence[str]) -> list[str]:
+    """Declare the variables of earlier blocks of some accumulators."""
+    return [f"vf {name} = tw_set(0);" for state in states for name in parts(state)]
 
 
 def turn_ends(
@@ -32,8 +36,12 @@ def turn_ends(
 ) -> list[str]:
     """Return the lines that end a turn: every ``turns`` turns they end a block, which is added
     after the lines ``before``."""
-    ends = [*before, *(line for s in states for line in (_added(s), f"{s} = tw_set(0);"))]
-    return [f"if (++{turn} % {turns} == 0) {{", *indented(ends), "}"]
+    return [f"if (++{turn} % {turns} == 0) {{", *indented([*before, *ended(states)]), "}"]
+
+
+def ended(states: Sequence[str]) -> list[str]:
+    """Return the lines that end a block of some accumulators, which begin the next one."""
+    return [line for s in states for line in (_added(s), f"{s} = tw_set(0);")]
 
 
 def joined(states: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from tilewright.spaces.cpu.compiler import find_compiler
 from tilewright.spaces.cpu.target import FLAGS
 from tilewright.spaces.cpu.vectors.doubles import FUNCTIONS as KNOWN
-from tilewright.spaces.cpu.vectors.doubles import prelude, unknown
+from tilewright.spaces.cpu.vectors.doubles import prelude, why_no_function
 from tilewright.spaces.language.functions import FUNCTIONS
 
 NAMES = sorted(name for name in KNOWN & set(FUNCTIONS) if FUNCTIONS[name].arity == 1)
@@ -46,4 +46,8 @@ def test_functions_have_the_digits_of_float64(library, name):
 
 
 def test_casts_to_less_than_float32_are_unknown():
-    assert unknown(["exp", "float16", "float32", "bfloat16"]) == ["bfloat16", "float16"]
+    functions = ["exp", "float16", "float32", "bfloat16"]
+    reason = "bfloat16 is no function of float64 kernels"
+    assert why_no_function("float64", functions) == reason
+    assert why_no_function("float64", ["exp", "float32"]) is None
+    assert why_no_function("float32", functions) is None
