@@ -24,6 +24,7 @@ from tilewright.measure.tables.engine import (
     engines,
     for_one_query,
     for_writing,
+    name,
     transaction,
     usable,
 )
@@ -89,6 +90,11 @@ class Database:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def name(self) -> str:
+        """Its name in messages: a file's path, or the URL without its password."""
+        return name(self._engine)
 
     @property
     def location(self) -> str:

@@ -252,7 +252,7 @@ def read_materials(
     if not pairs and may_be_empty:
         return []
     if not pairs:
-        raise InputError("the database has no trials to report; tilewright tune makes some")
+        raise nothing_to_report(database)
     wanted = _wanted([known for known, _ in pairs], words)
     runs: dict[str, Run] = {run.key: run for run in database.runs()}
     notes = _Notes.among(runs.values())
@@ -262,6 +262,13 @@ def read_materials(
         if wanted is None or known.key in wanted
     ]
     return [material for material in found if material.records]
+
+
+def nothing_to_report(database: Database) -> InputError:
+    """Return the error of a database without trials."""
+    return InputError(
+        f"database {database.name} has no trials to report; tilewright tune makes some"
+    )
 
 
 def texts_of(words: Sequence[str]) -> Iterator[str]:

@@ -11,7 +11,6 @@ import typer
 
 from tilewright.scheduler.cli.executors import Insecure
 from tilewright.scheduler.cli.options import DatabaseName, ReportedWorkloads
-from tilewright.spaces.errors import InputError
 
 NICE = 10
 """Says how far this process stands back where kernels are measured beside it."""
@@ -58,12 +57,13 @@ def dashboard_command(
         check_libraries,
         serve,
     )
+    from tilewright.scheduler.report.material import nothing_to_report
 
     check_libraries()
     with ExitStack() as stack:
         database = stack.enter_context(Database(db, create=False))
         if not database.pairs() and not database.recent_runs(1, 0.0):
-            raise InputError("the database has no trials to report; tilewright tune makes some")
+            raise nothing_to_report(database)
         cluster = None
         if address is not None:
             from tilewright.measure.cluster.following import ClusterWatch

@@ -262,7 +262,8 @@ def test_workloads_are_named_by_operator_or_text(tmp_path):
 def test_bad_input_is_one_line(tmp_path, capsys):
     db = str(of_records(tmp_path / "one", [record(1, 1e-3)]))
     empty = str(of_records(tmp_path / "empty", []))
-    assert "has no trials to report" in refused(capsys, "--db", empty)
+    for words in (("--db", empty), ("--db", db, "--compare", empty)):
+        assert f"database {empty} has no trials to report" in refused(capsys, *words)
     assert "no trial of 'matmull'; did you mean matmul?" in refused(capsys, "matmull", "--db", db)
     svg = ("--db", db, "--format", "svg")
     assert "'histery' is unknown; did you mean history?" in refused(
