@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 ANY = ("0.0.0.0", "::", "")
 """Hosts to listen on that mean all addresses of this machine."""
-REST = 40.0
+REST = 80.0
 """Says for how many times the processor time of making it something is shown, at least."""
 CONNECTIONS = 100
 """Requests that are answered at a time: a browser that stops reading keeps one of them."""
