@@ -17,7 +17,7 @@ from tilewright.spaces.workloads.calling import calling_of
 
 LARGEST = 150
 SIZES = (1, 2, 15, 16, 17, 63, 64, 65, 96, 97, 128, 129, 149, LARGEST)
-EXTENTS = {"b": 2, "h": 2, "i": 7, "d": 20, "e": 9}
+EXTENTS = {"b": 2, "h": 2, "i": 7, "d": 20, "e": 9, "x": 1030}
 SCORES = "s[h,i,j] = sum[d](q[h,i,d] * k[j,h,d]) * 0.3"
 SUMS = "y[h,i,e] = sum[j](softmax[j]({}) * v[j,h,e])"
 PROGRAMS = {
@@ -33,6 +33,10 @@ PROGRAMS = {
     "lengths": (
         "n: int32[b](index < 150)", "where j < n[b]",
         "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[j,b,h,d])) * v[j,b,h,e])",
+    ),
+    "deep keys of bfloat16": (
+        "k: bfloat16[j, h, x]", "v: bfloat16[j, h, e]",
+        "y[h,i,e] = sum[j](softmax[j](sum[x](q[h,i,x] * k[j,h,x]) * 0.1) * v[j,h,e])",
     ),
     "total and best": (
         SCORES, "m[h,i] = max[j](s[h,i,j])", "t[h,i] = sum[j](exp(s[h,i,j] - m[h,i]))",
