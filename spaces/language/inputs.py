@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,9 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.given import given_table
 from tilewright.spaces.language.program import Entries, Operand, Program
 from tilewright.spaces.language.ranges import pointers_of
+from tilewright.spaces.language.tree import Binary, Expression, Number, Read
 
+BYTE = "uint8"
 SURE = 4
 """Entries of a table that is not sorted, of which one is the least index and one the greatest: a
 length of none, or of all there are."""
@@ -21,10 +23,11 @@ length of none, or of all there are."""
 class Spread:
     """The distribution of values that are no indices.
 
-    Values are uniform in [-1, 1), or integers from -8 to 7. If ``normal``, they have a standard
-    deviation of 1, or of 20 for integers: they then differ even where only the largest of very many
-    count. Values of the ``operand``, or of the first such one, are multiplied by ``scale``;
-    integers only if it is more than 1.
+    Values are uniform in [-1, 1), or integers from -8 to 7; of bytes that are only read less a
+    number, such as the exponents of ``exp2(e[i] - 127)``, integers so far from it. If ``normal``,
+    they have a standard deviation of 1, or of 20 for integers: they then differ even where only the
+    largest of very many count. Values of the ``operand``, or of the first such one, are multiplied
+    by ``scale``; integers only if it is more than 1.
     """
 
     normal: bool = False
@@ -46,7 +49,7 @@ def draw(
     generator = np.random.default_rng(seed)
     first = next((o.name for o in program.operands if o.drawn is None), "")
     scaled = spread.operand or first
-    drawn, pointing = {}, pointers_of(program)
+    drawn, pointing, middles = {}, pointers_of(program), _middles(program)
     for operand in program.operands:
         scale = spread.scale if operand.name == scaled else 1.0
         wanted = (places or {}).get(operand.name, {})
@@ -62,7 +65,8 @@ def draw(
                 whole = whole.take(at, dimension)
             drawn[operand.name] = part.array(whole)
         else:
-            drawn[operand.name] = part.array(_drawn(generator, part, spread.normal, scale))
+            middle = middles.get(operand.name, 0)
+            drawn[operand.name] = part.array(_drawn(generator, part, spread.normal, scale, middle))
     return drawn
 
 
@@ -149,7 +153,7 @@ def _pointers(generator: np.random.Generator, operand: Operand, entries: int) ->
 
 
 def _drawn(
-    generator: np.random.Generator, operand: Operand, normal: bool, scale: float
+    generator: np.random.Generator, operand: Operand, normal: bool, scale: float, middle: int = 0
 ) -> np.ndarray:
     if operand.drawn:
         entries = indices(generator, operand.drawn, operand.size)
@@ -165,10 +169,37 @@ def _drawn(
         whole = generator.integers(-8, 8, operand.shape)
         if normal:
             whole = np.rint(generator.normal(0, 20, operand.shape)).astype(np.int64)
-        return np.clip(whole * max(int(scale), 1), *operand.element.limits)
+        return np.clip(middle + whole * max(int(scale), 1), *operand.element.limits)
     if normal:
         return generator.standard_normal(operand.shape) * scale
     return (generator.random(operand.shape) * 2 - 1) * scale
+
+
+def _middles(program: Program) -> dict[str, int]:
+    """Return the number that each array of bytes is read less, if it is the same each time."""
+    found: dict[str, set[float | None]] = {}
+    for stage in program.stages:
+        for name, number in _read_less(stage.body):
+            found.setdefault(name, set()).add(number)
+    middles = {}
+    for operand in program.operands:
+        numbers = found.get(operand.name, set())
+        number = next(iter(numbers), None)
+        if operand.dtype == BYTE and len(numbers) == 1 and number is not None:
+            middles[operand.name] = int(number)
+    return middles
+
+
+def _read_less(node: Expression) -> Iterator[tuple[str, float | None]]:
+    """Yield each array that is read, and the number which is subtracted of it at once."""
+    number: float | None = None
+    match node:
+        case Binary("-", Read() as read, Number(number)):
+            node = read
+    if isinstance(node, Read):
+        yield node.name, number
+    for child in node.children:
+        yield from _read_less(child)
 
 
 def _codes(generator: np.random.Generator, operand: Operand) -> np.ndarray:

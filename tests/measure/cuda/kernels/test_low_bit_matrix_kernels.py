@@ -11,10 +11,12 @@ from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.cpu.low_bit.test_template import ALL_NAMES, NAMES
+from tilewright.measure.drawing.program_sensitivity import sensitivity
 from tilewright.scheduler.verification import draw, emulate
 from tilewright.spaces.cuda.low_bit.template import CudaLowBit
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language import inputs
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
@@ -36,6 +38,7 @@ PLAIN: dict[str, int | str] = {
 GROUPS = "y[m, n] = sum[k](a[m, k] * ((q[n, k] - {z}) * s[n, k // {g}]))"
 FLOATS = "y[m, n] = sum[k](a[m, k] * q[n, k] * s[n, k // {g}])"
 BYTES = "z: uint8[n, k // {g}]; " + GROUPS.format(z="z[n, k // {g}]", g="{g}")
+POWERS = "e: uint8[n, k // 32]; y[m, n] = sum[k](a[m, k] * q[n, k] * exp2(e[n, k // 32] - 127))"
 SCALED = "y: float16[m, n]; y[m, n] = sum[k](a[m, k] * (q[n, k] - 3)) * s[n]"
 PLAINLY = "y[m, n] = sum[k](a[m, k] * q[n, k])"
 
@@ -72,6 +75,7 @@ CASES = {
     "float of 4": case("float4_e2m1", FLOATS.format(g=32), (40, 40, 480), tile_rows=40, **SPREAD),
     "float of 5": case("float5_e3m1", PLAINLY, (9, 20, 128), "float16", tile_rows=16),
     "float of 8": case("float8_e4m3fn", FLOATS.format(g=128), (2, 33, 256), **EARLY),
+    "powers": case("float4_e2m1", POWERS, (9, 40, 320), tile_rows=16, warp_tiles=2, **EARLY),
     "the other of 8": case("float8_e5m2", SCALED.replace(" - 3", ""), (2, 33, 128), splits=2),
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
@@ -105,6 +109,7 @@ BUGS = {
         r"float t\[1\]\[3\]\[4\] = \{\};",
         "float t[1][3][4] = {{{1}}};",
     ),
+    "the power of the group before": ("powers", r"\(i64\)k \* 64 \+ 32", "(i64)k * 64"),
     "another zero point": ("4 bits", r"0xc308c308u", "0xc309c309u"),
     "the zero point of the other half": ("bytes", r", z0_1\)", ", z0_0)"),
     "the sign": ("2 bits", r"\^ 0x43024302u", "^ 0x43004300u"),
@@ -150,10 +155,18 @@ def check_exact(emulator, given) -> None:
     emulator.build([kernel for (_, kernel), *_ in given])
     for (w, kernel), codes, activations, wanted in given:
         q, a = (w.program.operand[name] for name in "qa")
-        inputs = {"q": tilewright.pack(codes, q.dtype), "a": activations.astype(a.element.numpy)}
-        found = emulator.run(kernel, inputs)
+        arrays = {"q": tilewright.pack(codes, q.dtype), "a": activations.astype(a.element.numpy)}
+        found = emulator.run(kernel, arrays)
         assert found.error_kind is None, found.error_text
         np.testing.assert_array_equal(found.outputs["y"], wanted.astype(np.float32))
+
+
+def test_scales_that_are_powers_of_two_in_bytes_show_mistakes():
+    given = product("float4_e2m1", POWERS, 9, 40, 320)
+    assert sensitivity(given.program).share > 0.5
+    e = inputs.draw(given.program, 0)["e"]
+    assert e.min() == 119
+    assert e.max() == 134
 
 
 BRAIN = tuple(name for name in ALL_NAMES if name != "float8_e8m0")
