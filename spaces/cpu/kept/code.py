@@ -98,9 +98,9 @@ class KeptCode:
 
         def block(segment: Segment, place: Sequence[Index]) -> list[str]:
             start = f"const long {loop.name} = {(place[0] * self.tiling.size(loop)).text};"
-            turned = self._turned(segment) if loop == self.tiling.view.lane else []
+            transposed = self._transposed(segment) if loop == self.tiling.view.lane else []
             inner = self._loops(rest, {**at, loop.name: segment}, sharers, body)
-            return [start, *turned, *inner]
+            return [start, *transposed, *inner]
 
         if loop == self.tiling.shared and sharers > 1:
             return self._shared(loop, parts, sharers, block)
@@ -136,7 +136,7 @@ class KeptCode:
         worker = index("worker", sharers)
         return mapping.emit(worker, chosen, extents=(count,), prefix=f"{loop.name}_")
 
-    def _turned(self, segment: Segment) -> list[str]:
+    def _transposed(self, segment: Segment) -> list[str]:
         """Return the lines that fill the arrays of transposed operands for a block of lanes."""
         lines = []
         taps = [loop.name for loop in self.tiling.view.taps]

@@ -26,7 +26,7 @@ from tilewright.spaces.template import Columns
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.kept.template import KeptTemplate
 
-TURN = 2.5
+TRANSPOSE_SLOTS = 2.5
 """Issue slots that it takes to transpose one element of a block."""
 
 
@@ -47,7 +47,7 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
     loads = sum(_loads(view, view.reads[read], values) for read in view.element_reads)
     trips = taps / tiling.taps_written_out
     instructions = outputs * taps * (operations + loads) + 6.0 * tiles * (trips + 2)
-    instructions += TURN * _turned(view, tiling, values)
+    instructions += TRANSPOSE_SLOTS * _transposed(view, tiling, values)
     least, written = float(template.workload.least_bytes), _written(view)
     again = _again(template, values)
     split = values["parallel_over"] == REDUCED
@@ -94,10 +94,10 @@ def _loads(view: KeptView, access: Bounded, c: Any) -> Any:
         return shared / c["vectors"]
     if far == 2:
         return shared * 3.0
-    return shared * np.where((far > 2) & np.logical_not(_is_turned(view, access, c)), 10.0, 1.0)
+    return shared * np.where((far > 2) & np.logical_not(_is_transposed(view, access, c)), 10.0, 1.0)
 
 
-def _turned(view: KeptView, tiling: Tiling, c: Any) -> Any:
+def _transposed(view: KeptView, tiling: Tiling, c: Any) -> Any:
     """Compute the number of elements that are transposed: those of a block of lanes at all taps,
     for each turn of the loop over such blocks."""
     *others, blocks = tiling.counts
@@ -105,11 +105,11 @@ def _turned(view: KeptView, tiling: Tiling, c: Any) -> Any:
     entries = blocks * np.where(np.isin(c["order"], (INNER, MIDDLE)), outside, 1)
     taps = prod(loop.extent for loop in view.taps)
     rows = round_up(max(taps, tiling.lanes), tiling.lanes)
-    reads = sum(_is_turned(view, view.reads[read], c) for read in view.element_reads)
+    reads = sum(_is_transposed(view, view.reads[read], c) for read in view.element_reads)
     return 1.0 * reads * entries * rows * c["vectors"] * tiling.lanes
 
 
-def _is_turned(view: KeptView, access: Bounded, c: Any) -> Any:
+def _is_transposed(view: KeptView, access: Bounded, c: Any) -> Any:
     """Tell whether a read is transposed: its lanes lie far apart, and it may be."""
     far = abs(access.step(view.lane.name) or 0)
     turns = has_room(view) and far > 2 and tap_index(view, access) is not None

@@ -42,7 +42,7 @@ class Multiplying:
         """Print both once if the chain hides keys by itself, else for whole tiles apart."""
         chain = self.block.chain
         within = self.block.spans.within(self.block.keys)
-        if chain.hidden is not None:
+        if chain.masked_value is not None:
             return self._weigh(chain.any_tile(within))
         masked = CUDA.block(*self._weigh(chain.tile(masked=True)))
         if not within:

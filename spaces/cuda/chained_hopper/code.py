@@ -6,7 +6,7 @@ consumer has 64 rows: it computes scores of a tile of keys by wgmma, runs the ch
 accumulators, which makes weights of them, and adds weighed values by another wgmma that takes
 weights from registers. Keys go from the last to the first. Tiles that no row of a block sees are
 never visited. A matrix of 8 bits is transposed by a kernel before
-(:mod:`spaces.cuda.chained_hopper.fetching.turning`).
+(:mod:`spaces.cuda.chained_hopper.fetching.transposing`).
 
 As task mappings: spatial(blocks) * repeat(tiles of rows) * spatial(warpgroups), and for each
 repeat(tiles of keys), products of 64 rows and the chain between them.
@@ -21,7 +21,7 @@ from tilewright.spaces.cuda import scalar_math, whole_numbers, wide
 from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.chained_hopper.copying import THREADS, Copying
 from tilewright.spaces.cuda.chained_hopper.fetching.loading import Loading
-from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
+from tilewright.spaces.cuda.chained_hopper.fetching.transposing import TransposedCopy
 from tilewright.spaces.cuda.chained_hopper.multiplying import Multiplying
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
 from tilewright.spaces.cuda.chains import lanes
@@ -53,10 +53,10 @@ class ChainedHopperCode:
         sizes = (0, 0) if plan.is_cluster else (merging.workspace_bytes, merging.zeroed_bytes)
         workspace, zeroed = (plan.counter_bytes + size for size in sizes)
         launches = (launch, *self._merge_launch())
-        if self._turned:
-            copying = Copying(self._turned, arguments, workspace)
+        if self._transposed:
+            copying = Copying(self._transposed, arguments, workspace)
             workspace = copying.workspace_bytes
-            launches = copying.launches(self._turner, launches)
+            launches = copying.launches(self._transposer, launches)
         call = Call(self.entry, arguments, workspace, zeroed, launches)
         called = {*functions, "floor"}
         prelude = scalar_math.prelude(called) + lanes.HELPERS + whole_numbers.HELPERS
@@ -69,13 +69,13 @@ class ChainedHopperCode:
         return f"{self.entry}_merge"
 
     @property
-    def _turner(self) -> str:
+    def _transposer(self) -> str:
         return f"{self.entry}_turn"
 
     @cached_property
-    def _turned(self) -> Turned | None:
+    def _transposed(self) -> TransposedCopy | None:
         """The transposed copy of the matrix, if the kernel needs one."""
-        return Turned(self.plan.chained) if self.plan.sizes.has_bytes else None
+        return TransposedCopy(self.plan.chained) if self.plan.sizes.has_bytes else None
 
     def _merge_launch(self) -> list[Launch]:
         plan = self.plan
@@ -97,10 +97,10 @@ class ChainedHopperCode:
         workspace = ["u8 *__restrict__ workspace"] * plan.has_workspace
         arrays = [plan.access.parameters(), *workspace]
         lines, copy = list[str](), list[str]()
-        if turned := self._turned:
-            copy = turned.parameters[-1:]
-            given = ", ".join(turned.parameters)
-            lines = function(self._turner, THREADS, given, turned.lines())
+        if transposed := self._transposed:
+            copy = transposed.parameters[-1:]
+            given = ", ".join(transposed.parameters)
+            lines = function(self._transposer, THREADS, given, transposed.lines())
         bounds = f"{self._threads}, {plan.number('blocks_per_sm')}"
         lines += function(self.entry, bounds, ", ".join([*arrays, *copy, *maps]), self._body())
         if plan.merges_later:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.spaces.algebra.integers import round_up
-from tilewright.spaces.cuda.chained_hopper.fetching.turning import NAME, WARPS, Turned
+from tilewright.spaces.cuda.chained_hopper.fetching.transposing import NAME, WARPS, TransposedCopy
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.kernel import WORKSPACE, Argument, Buffer, Call, Launch
 
@@ -22,16 +22,16 @@ THREADS = WARPS * WARP
 
 @dataclass(frozen=True)
 class Copying:
-    """The copy ``turned`` for a call whose other kernels have ``own`` bytes of its workspace."""
+    """The ``transposed`` copy for a call whose other kernels have ``own`` bytes of workspace."""
 
-    turned: Turned
+    transposed: TransposedCopy
     arguments: tuple[Argument, ...]
     own: int
 
     @property
     def workspace_bytes(self) -> int:
         """Bytes of the whole workspace."""
-        return self._start + self.turned.array.bytes
+        return self._start + self.transposed.array.bytes
 
     @property
     def _start(self) -> int:
@@ -43,11 +43,11 @@ class Copying:
         The first of the others also takes the copy as an argument.
         """
         call = Call("", self.arguments, self.own)
-        copy = Buffer(NAME, WORKSPACE, self.turned.array.bytes, self._start)
+        copy = Buffer(NAME, WORKSPACE, self.transposed.array.bytes, self._start)
         (first, *further) = (replace(o, buffers=call.buffers(o)) for o in others)
-        (matrix,) = (b for b in first.buffers if b.inside == self.turned.read.name)
-        turning = Launch(
-            (self.turned.blocks, 1, 1), (THREADS, 1, 1), entry=entry, buffers=(matrix, copy)
+        (matrix,) = (b for b in first.buffers if b.inside == self.transposed.read.name)
+        copying = Launch(
+            (self.transposed.blocks, 1, 1), (THREADS, 1, 1), entry=entry, buffers=(matrix, copy)
         )
         taking = replace(first, buffers=(*first.buffers, copy), early=True)
-        return (turning, taking, *further)
+        return (copying, taking, *further)

@@ -95,7 +95,7 @@ class GroupRows:
         start = [f"const int tile = j * {plan.keys}, first = tile + lane % 4 * 2;"]
         bounds = self.bounds()
         within = plan.spans.within(plan.keys)
-        if chain.hidden is not None:
+        if chain.masked_value is not None:
             found = chain.any_tile(within, bounds, between)
             return replace(found, lines=[*start, *found.lines])
         masked, unmasked = (chain.tile(m, between) for m in (True, False))

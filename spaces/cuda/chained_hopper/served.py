@@ -10,7 +10,7 @@ from tilewright.spaces.cuda.chained_hopper.fetching.operands import (
     value_boxes,
 )
 from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE, tiled
-from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
+from tilewright.spaces.cuda.chained_hopper.fetching.transposing import TransposedCopy
 from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
@@ -82,4 +82,4 @@ def _why_no_bytes(sizes: ChainedSizes) -> str | None:
         )
     if sizes.lies_along_keys:
         return f"{chained.right} lies along {chained.key.name}; needs 8 bits along its depth"
-    return Turned(chained).why_not()
+    return TransposedCopy(chained).why_not()

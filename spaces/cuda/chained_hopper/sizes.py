@@ -68,7 +68,7 @@ class ChainedSizes:
         """True if factors have 8 bits.
 
         Then the matrix of values is transposed, so that its keys run along memory
-        (:mod:`spaces.cuda.chained_hopper.fetching.turning`).
+        (:mod:`spaces.cuda.chained_hopper.fetching.transposing`).
         """
         return self.element_bytes == 1
 

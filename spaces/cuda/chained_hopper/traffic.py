@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
-from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
+from tilewright.spaces.cuda.chained_hopper.fetching.transposing import TransposedCopy
 from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
 from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER
 from tilewright.spaces.cuda.occupancy import USABLE
@@ -121,13 +121,13 @@ def _memory(workload: Computation, target: CudaTarget, passes: _Passes) -> dict[
     least = float(workload.least_bytes)
     working = c["head_group"] * sizes.chained.key.extent * size * (depth + width)
     is_left = (c["splits"] > 1) & (c["merge"] != CLUSTER)
-    turned = 2.0 * Turned(sizes.chained).array.bytes if sizes.has_bytes else 0.0
+    transposed = 2.0 * TransposedCopy(sizes.chained).array.bytes if sizes.has_bytes else 0.0
     main = np.where(working <= USABLE * target.l2_bytes, least, np.maximum(near, least))
     return {
         "near_bytes": near,
         "middle_bytes": main,
         "main_bytes": main,
-        "packing_bytes": np.where(is_left, 8.0 * passes.rows * width, 0) + turned,
+        "packing_bytes": np.where(is_left, 8.0 * passes.rows * width, 0) + transposed,
         "epilogue_elements": passes.rows / c["splits"] * width,
         "near_footprint": sizes.shared_bytes(c),
         "near_fraction": c["blocks_per_sm"]

@@ -87,7 +87,7 @@ class FragmentChain:
         return TileChain(self, masked, between=between).written()
 
     @cached_property
-    def hidden(self) -> Expression | None:
+    def masked_value(self) -> Expression | None:
         """The value that hides a key if it is minus infinity; None if there is no such value.
 
         With it, tiles are written once for all rows, masked or not.
@@ -97,13 +97,13 @@ class FragmentChain:
     def any_tile(
         self, within: Sequence[str], bounds: Sequence[str] = (), between: Sequence[str] = ()
     ) -> Written:
-        """Return the lines for any tile, of a chain that has :attr:`hidden`.
+        """Return the lines for any tile, of a chain that has :attr:`masked_value`.
 
         ``within`` are C tests, if there are some: that the tile begins where all rows' keys have
         begun, and that it ends before any row's have ended. Where one does not hold, the lines
         ``bounds`` declare which keys a row sees.
         """
-        tile = TileChain(self, False, self.hidden, between)
+        tile = TileChain(self, False, self.masked_value, between)
         first, hidden, after = tile.hiding(apart=bool(within))
         lines = first
         for test, hide in zip(within or [""], hidden, strict=True):

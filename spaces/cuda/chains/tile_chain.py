@@ -46,7 +46,7 @@ class TileChain:
 
     chain: FragmentChain
     masked: bool
-    hidden: Expression | None = None
+    masked_value: Expression | None = None
     between: Sequence[str] = ()
     lines: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -85,8 +85,8 @@ class TileChain:
         its last are separate.
         """
         first = [f"bool any[{ROWS}] = {{}};"] * bool(self.chain.chained.conditions)
-        if self.hidden is not None and self.hidden != self.chain.chained.score:
-            first += self._values(self.hidden)
+        if self.masked_value is not None and self.masked_value != self.chain.chained.score:
+            first += self._values(self.masked_value)
         low, high = self.chain.ends
         sides = [(low, False), (False, high)] if apart else [(low, high)]
         hide = [self._hidden(*side) for side in sides]
@@ -97,7 +97,7 @@ class TileChain:
         ``high``."""
         body = list[str]()
         self._ends(low, high)
-        scope = ThreadScope("x", self._leaf(self.hidden), body, self.new)
+        scope = ThreadScope("x", self._leaf(self.masked_value), body, self.new)
         inside = self._inside(scope, low, high)
         if inside:
             body.append(f"if (!inside) {self.chain.score('e')} = -TW_INFINITY;")
@@ -179,7 +179,7 @@ class TileChain:
         """Write where the keys of each row begin and end, relative to the lane's first key."""
         self.lines += [f"int from[{ROWS}];"] * low + [f"int to[{ROWS}];"] * high
         self.waiting += ["from[h] = low[r] - first;"] * low + ["to[h] = high[r] - first;"] * high
-        if self.chain.chained.conditions and self.hidden is None:
+        if self.chain.chained.conditions and self.masked_value is None:
             self.lines.append(f"bool any[{ROWS}] = {{}};")
 
     def _join(self, k: int, r: ChainReduction) -> None:
@@ -195,7 +195,7 @@ class TileChain:
         low, high = self.chain.ends
         if not self.chain.tracks:
             return
-        if (self.masked or self.hidden) and self.chain.chained.conditions:
+        if (self.masked or self.masked_value) and self.chain.chained.conditions:
             self.waiting += [f"any[h] |= (bool)tw::shuffle_xor((int)any[h], {n});" for n in (1, 2)]
             self.waiting.append("seen[r] |= any[h];")
         elif self.masked and (low or high):
@@ -208,7 +208,7 @@ class TileChain:
     # -- elements ----------------------------------------------------------------------------------
 
     def _loop(self, level: int) -> None:
-        held = self.chain.levels.held if level and not self.hidden else self.hidden
+        held = self.chain.levels.held if level and not self.masked_value else self.masked_value
         near = ThreadScope("x", self._leaf(held), [], self.new, sums=self.sums)
         self._body(level, near)
         loop = self._elements(near.lines)
@@ -275,7 +275,7 @@ class TileChain:
         Keys of some may be past the last: they read the last one's arrays.
         """
         last = self.chain.chained.key.extent - 1
-        key = f"tw_least(first + at, {last})" if self.masked or self.hidden else "first + at"
+        key = f"tw_least(first + at, {last})" if self.masked or self.masked_value else "first + at"
         known = [
             "const int h = e / 2 % 2, at = e / 4 * 8 + e % 2;",
             f"const int r = {self.chain.number}, key = {key};",
@@ -317,7 +317,7 @@ class TileChain:
         for weight, place in self.chain.weights.items():
             if levels.of(weight) == level:
                 lines.append(f"{place('e')} = {selected(inside, scope.text(weight), '0.0f')};")
-        if level == 0 and levels.held is not None and not self.hidden:
+        if level == 0 and levels.held is not None and not self.masked_value:
             lines.append(f"{self.chain.score('e')} = {scope.text(levels.held)};")
         return lines
 

@@ -133,7 +133,7 @@ class SliceRows:
         """Print the chain over a chunk; the last tile has columns that do not count."""
         chain = self.chain
         whole = f"tile + {self.chunk} <= {self.chained.key.extent}"
-        if chain.hidden is not None:
+        if chain.masked_value is not None:
             return chain.any_tile(["true", whole] if self._has_tail else []).lines
         unmasked = chain.tile(masked=False).lines
         if not self._has_tail:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.spaces.cuda.chained_hopper.fetching.tiles import Boxes, row_box
-from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
+from tilewright.spaces.cuda.chained_hopper.fetching.transposing import TransposedCopy
 from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.products.splitting import Part
@@ -35,7 +35,7 @@ def value_boxes(sizes: ChainedSizes, keys: int) -> Boxes:
     """Return boxes of the values of ``keys`` keys; from the transposed copy, if there is one."""
     chained = sizes.chained
     if sizes.has_bytes:
-        return Turned(chained).boxes(keys, sizes.width)
+        return TransposedCopy(chained).boxes(keys, sizes.width)
     return key_boxes(chained, chained.weighings[0].matrix, chained.width, keys)
 
 

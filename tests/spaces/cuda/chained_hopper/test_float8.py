@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tilewright.spaces.cuda.chained_hopper.fetching.turning import NAME
+from tilewright.spaces.cuda.chained_hopper.fetching.transposing import NAME
 from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
 from tilewright.spaces.cuda.staged.template import CudaStaged
 from tilewright.spaces.cuda.target import cuda_target
@@ -22,7 +22,7 @@ E4M3 = "float8_e4m3fn"
 SCORE = "sum[d](q[b,h,i,d] * k[b,h,j,d])"
 SOFT = f"y: bfloat16[b,h,i,e]\ny[b,h,i,e] = sum[j](softmax[j]({SCORE}) * "
 PLAIN = f"{SOFT}v[b,h,j,e])"
-TURNED = PLAIN.replace("k[b,h,j,d]", "k[b,h,d,j]")
+TRANSPOSED = PLAIN.replace("k[b,h,j,d]", "k[b,h,d,j]")
 
 
 def program(text: str, **changes: int) -> Workload:
@@ -47,13 +47,13 @@ class TestChainedHopper(TemplateContract):
         return [(halves, H200), (program(PLAIN), H200), (program(PLAIN, i=64, e=200), H200)]
 
     def refused(self):
-        return [(program(TURNED), H200), (program(PLAIN), cuda_target("sm_80"))]
+        return [(program(TRANSPOSED), H200), (program(PLAIN), cuda_target("sm_80"))]
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (TURNED, "k[b, h, d, j] lies along j; needs 8 bits along its depth"),
+        (TRANSPOSED, "k[b, h, d, j] lies along j; needs 8 bits along its depth"),
         (f"q: bfloat16\n{PLAIN}", "factors are bfloat16, float8_e4m3fn, float8_e4m3fn; allowed: "),
         (f"y[b,h,i,e] = sum[j](sigmoid({SCORE}) * v[b,h,j,e])", "is no weight of at most one"),
         (f"t: int32[h](index < 9)\n{SOFT}v[t[h],j,e])", "copies are made of heads alone"),
@@ -84,13 +84,13 @@ def test_tiles_are_whole_products_and_corrections_never_late():
 
 def test_the_matrix_is_turned_first_in_the_workspace_behind_all_else():
     kernel = lowered(program(PLAIN))
-    turning, taking, *_ = kernel.call.launches
-    copy = turning.buffers[-1]
+    transposing, taking, *_ = kernel.call.launches
+    copy = transposing.buffers[-1]
     assert copy.inside == WORKSPACE
     assert copy.bytes == 4 * 72 * 336
     assert kernel.call.workspace_bytes == copy.start + copy.bytes
     assert taking.early
-    assert not turning.early
+    assert not transposing.early
     assert taking.buffers[-1] == copy
     assert {spec.operand for spec in taking.tensor_maps} >= {"q", "k", copy.name}
 

@@ -41,7 +41,7 @@ FOUR_KEYS = (0, 1, 8, 9)
 
 
 @dataclass(frozen=True)
-class Turned:
+class TransposedCopy:
     """The transposed copy of the one matrix of ``chained``."""
 
     chained: Chained
