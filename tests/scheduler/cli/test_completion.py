@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.scheduler.cli.command import COMMAND, PATHS
+from tests.scheduler.cli.command import PATHS
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
 from tilewright.measure.tables.workload_texts import texts_of
+from tilewright.scheduler.cli.app import run
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import detect_target
@@ -54,15 +55,23 @@ def folder(tmp_path):
     return tmp_path
 
 
-def completed(line: str, folder: Path) -> list[str]:
-    """The words that may stand at the end of ``line``."""
-    asked = {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    asked |= {"COLUMNS": "9999", "PYTHONPATH": PATHS, "_TILEWRIGHT_COMPLETE": "complete_fish"}
-    done = subprocess.run(
-        COMMAND, env=os.environ | asked, cwd=folder, capture_output=True, text=True
-    )
-    assert done.stderr == ""
-    return [word.partition("\t")[0] for word in done.stdout.splitlines() if word]
+@pytest.fixture
+def completed(folder, monkeypatch, capsys):
+    """Gives the words that may stand at the end of a line. Shells, below, start the command."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("_TILEWRIGHT_COMPLETE", "complete_fish")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    monkeypatch.setenv("COLUMNS", "9999")
+
+    def words(line: str) -> list[str]:
+        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+        with pytest.raises(SystemExit):
+            run([])
+        out, err = capsys.readouterr()
+        assert err == ""
+        return [word.partition("\t")[0] for word in out.splitlines() if word]
+
+    return words
 
 
 @pytest.mark.parametrize(
@@ -87,8 +96,8 @@ def completed(line: str, folder: Path) -> list[str]:
         ("tilewright export --sor", ["--sort"]),
     ],
 )
-def test_words_are_completed(folder, line, words):
-    assert completed(line, folder) == words
+def test_words_are_completed(completed, line, words):
+    assert completed(line) == words
 
 
 def test_a_database_that_cannot_be_read_at_once_is_passed_over(tmp_path):
