@@ -49,7 +49,7 @@ def complaints(w: Computation, made: list[Kernel], folder: Path, inputs=None) ->
 @pytest.mark.parametrize("name", FORMS)
 def test_forms_agree_with_their_unfused_programs(name, tmp_path):
     w = Computation("program", (), form(name), "")
-    assert complaints(w, kernels(w, 3), tmp_path) == []
+    assert complaints(w, kernels(w, 2), tmp_path) == []
 
 
 def test_conditions_may_call_functions(tmp_path):
