@@ -23,7 +23,7 @@ class Weights:
 
     def write(self, masked: bool) -> list[str]:
         """Return the lines for a row that sees all keys of the tile, or only some if ``masked``:
-        hidden keys have the weight :data:`~spaces.cpu.chained.chain.HIDDEN`."""
+        hidden keys have the weight :data:`~spaces.cpu.chained.hiding.HIDDEN`."""
         pairwise = self.access.view
         lines: list[str] = []
         row = VectorScope("g", self._of_row, lines, magnitudes=magnitudes(pairwise.program))
