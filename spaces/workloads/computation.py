@@ -114,9 +114,9 @@ class Computation(Workload):
         if self.coded:
             return (self.accumulator,)
         from tilewright.spaces.derivation.products.multiplied import multiplied_dtypes
-        from tilewright.spaces.derivation.products.view import placed_product_of
+        from tilewright.spaces.derivation.products.view import written_product_of
 
-        view = placed_product_of(self)
+        view = written_product_of(self)
         if isinstance(view, str):
             return multiplied_dtypes(self.program) or (self.accumulator,)
         return view.left.operand.dtype, view.right.operand.dtype

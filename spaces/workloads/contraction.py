@@ -47,6 +47,14 @@ class Operand(Array):
         return self.strides[self.axes.index(axis)] if axis in self.axes else 0
 
 
+@dataclass(frozen=True)
+class Further:
+    """An output after the first one, of the same axes in the same order, and its epilogue."""
+
+    array: Operand
+    epilogue: Epilogue | None
+
+
 @dataclass(frozen=True, repr=False)
 class Contraction(Workload):
     """A sum of products over some loops, and an epilogue of each sum.
@@ -55,7 +63,9 @@ class Contraction(Workload):
     multiplied), ``epilogue`` (an expression over the accumulator and ``epilogue_inputs``, or None)
     and ``output``; they never ask which operator it is. ``program`` is what somebody wrote instead,
     with names, shapes and an order of their own for the same arrays
-    (:mod:`spaces.workloads.calling`); it is no part of the identity.
+    (:mod:`spaces.workloads.calling`); it is no part of the identity. What a program with several
+    outputs is to a template has ``further`` ones (:mod:`spaces.workloads.several`); they are no
+    part of any operator.
     """
 
     operator: str
@@ -67,6 +77,7 @@ class Contraction(Workload):
     output: Operand
     accumulator: str
     program: Program | None = field(default=None, compare=False, repr=False)
+    further: tuple[Further, ...] = ()
 
     @cached_property
     def key(self) -> str:
@@ -122,8 +133,8 @@ class Contraction(Workload):
 
     @property
     def outputs(self) -> tuple[Operand, ...]:
-        """The one output."""
-        return (self.output,)
+        """The output, and further ones."""
+        return (self.output, *(each.array for each in self.further))
 
     @property
     def arithmetic(self) -> tuple[str, ...]:

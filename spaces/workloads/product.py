@@ -69,6 +69,9 @@ class Product:
     depth: str
     left: Operand
     right: Operand
+    buffers: tuple[int, ...] = ()
+    """Numbers of the buffers of :attr:`numbered` arrays in a call; none where these are in order.
+    """
 
     @property
     def output(self) -> Operand:

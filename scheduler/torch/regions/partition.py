@@ -3,12 +3,12 @@
 A region grows from an anchor (a product, a convolution, attention, a reduction) along what reads
 it. Of all ends that it may have, the latest is taken for which a template serves its program, the
 last resorts left aside: their kernels are slow. What is read elsewhere is an output as well, such
-as statistics of a norm that a backward graph reads; kernels of products have one output alone.
+as statistics of a norm, or the sum before an activation, that a backward graph reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from torch import fx
@@ -45,6 +45,8 @@ from tilewright.spaces.workloads.workload import Workload
 
 SLOW = {"staged", "divided", "staged_loops", "loops"}
 """The templates whose kernels are as slow as several kernels, or slower."""
+SLOW_FOR_TWO = SLOW | {"kept", "windows"}
+"""The same for a product of two outputs: its parts have faster kernels."""
 MOST_TRIES = 6
 """The number of times that views behind operands that would be copied are taken in."""
 
@@ -143,7 +145,7 @@ class _Partitioning:
                 tried.append(nodes)
                 needed = read_outside(within, own) if end else outputs
                 cut = any(node is not end and node not in needed for node in outputs)
-                if not cut and self._may_have(outputs, nodes, kind):
+                if not cut and self._may_have(outputs, nodes):
                     yield outputs, nodes
 
     def _extents(
@@ -160,14 +162,14 @@ class _Partitioning:
             found = [(with_producers(inside | {shared}, self._taken), own | {shared}), *found]
         return found
 
-    def _may_have(self, outputs: Outputs, nodes: set[fx.Node], kind: Kind) -> bool:
-        """Tell whether a region may have several outputs, if these are: kernels of products write
-        one array, and so do those of dynamic sizes."""
+    def _may_have(self, outputs: Outputs, nodes: set[fx.Node]) -> bool:
+        """Tell whether a region may have several outputs, if these are: kernels of dynamic sizes
+        write one array, and those of products at most two, the sum and an activation."""
         if len(outputs) < 2:
             return bool(outputs)
-        return kind is Kind.REDUCTION and not (
-            self._others or closes_cycle(nodes, outputs, self._regions)
-        )
+        if _has_product(nodes) and len(outputs) > 2:
+            return False
+        return not (self._others or closes_cycle(nodes, outputs, self._regions))
 
     def _region(self, nodes: set[fx.Node], outputs: Outputs) -> Region | str:
         """Return the region, masks and the views behind its operands taken in as far as a template
@@ -211,7 +213,8 @@ class _Partitioning:
         except Gap as gap:
             return str(gap)
         if text not in self._known:
-            self._known[text] = self._served(text)
+            is_two = len(translation.outputs) > 1 and _has_product(translation.nodes)
+            self._known[text] = self._served(text, is_two)
         workload = self._known[text]
         if isinstance(workload, str):
             return workload
@@ -245,14 +248,17 @@ class _Partitioning:
             return f"a dynamic size: {error}"
         return replace(region, open_key=found)
 
-    def _served(self, text: str) -> Workload | str:
-        """Return the workload of a program that a template serves, or why none does."""
+    def _served(self, text: str, is_two: bool) -> Workload | str:
+        """Return the workload of a program that a template serves, or why none does; ``is_two`` if
+        it is a product of two outputs."""
         try:
             workload = program_workload(text, {})
+            if is_two and not workload.functions:
+                return "a kernel of several outputs is worth it for functions alone"
             space = space_for(workload, self._target)
         except InputError as error:
             return str(error)
-        if set(space.templates) <= SLOW:
+        if space.templates.keys() <= (SLOW_FOR_TWO if is_two else SLOW):
             return f"only {' and '.join(space.templates)} serves it"
         return workload
 
@@ -278,6 +284,10 @@ class _Partitioning:
             and not _changes(node)
         ]
         return {node: refused.get(node) or _why(node) for node in left if not moves_nothing(node)}
+
+
+def _has_product(nodes: Collection[fx.Node]) -> bool:
+    return any(kind_of(node) is Kind.PRODUCT for node in nodes)
 
 
 def _changes(node: fx.Node) -> bool:

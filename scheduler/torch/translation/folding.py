@@ -53,7 +53,7 @@ def folded(lines: Lines) -> Lines:
         pairs = _neighbours(every)
         found = next((p for p in pairs if _act_as_one(p, lines, every, words)), None)
         if found is None:
-            return _numbered(lines)
+            return _numbered(_with_shared_axes(lines))
         lines = _joined(found, lines)
 
 
@@ -117,6 +117,40 @@ def _to_bracket(text: str) -> str:
     return text
 
 
+def _with_shared_axes(lines: Lines) -> Lines:
+    """Return the program whose maps have the axes of a stage that they read element by element: its
+    outputs then have one name for what is one axis."""
+    found = dict[str, Definition]()
+    for line in lines.stages:
+        found[line.name] = _like_what_it_reads(line, found, lines.extents)
+    return replace(lines, stages=tuple(found.values()))
+
+
+def _like_what_it_reads(
+    line: Definition, known: Mapping[str, Definition], extents: Mapping[str, int]
+) -> Definition:
+    """Return a map under the names of axes of the first stage that it reads element by element."""
+    for group in () if line.over else _brackets(line.body):
+        axes = known[group.name].axes if group.name in known else ()
+        if sorted(group.indices) != sorted(line.axes) or len(axes) != len(line.axes):
+            continue
+        names = dict(zip(group.indices, axes, strict=True))
+        others = set(_WORD.findall(line.body)) - names.keys()
+        alike = all(extents[own] == extents[axis] for own, axis in names.items())
+        if alike and others.isdisjoint(names.values()):
+            return _renamed(line, names)
+    return line
+
+
+def _renamed(line: Definition, names: Mapping[str, str]) -> Definition:
+    """Return a line with other names of axes."""
+
+    def renamed(text: str) -> str:
+        return _WORD.sub(lambda word: names.get(word[0], word[0]), text)
+
+    return Definition(line.name, tuple(map(renamed, line.axes)), renamed(line.body))
+
+
 def _numbered(lines: Lines) -> Lines:
     """Return the same program with axes that are called ``a0``, ``a1`` and so on."""
     words = (word for text in _texts(lines) for word in _WORD.findall(text))
@@ -127,10 +161,7 @@ def _numbered(lines: Lines) -> Lines:
         return _WORD.sub(lambda word: names.get(word[0], word[0]), text)
 
     return Lines(
-        tuple(
-            Definition(line.name, tuple(map(renamed, line.axes)), renamed(line.body))
-            for line in lines.stages
-        ),
+        tuple(_renamed(line, names) for line in lines.stages),
         lines.arrays,
         tuple(map(renamed, lines.conditions)),
         {name: lines.extents[axis] for axis, name in names.items()},

@@ -134,7 +134,9 @@ class ContractionCode:
 
     @property
     def _needs_finish(self) -> bool:
-        return self.product.workload.epilogue is not None or self.memory.sums is not None
+        workload = self.product.workload
+        fused = workload.epilogue is not None or bool(workload.further)
+        return fused or self.memory.sums is not None
 
     def _finish(self) -> list[str]:
         if not self._needs_finish:
@@ -142,9 +144,9 @@ class ContractionCode:
         b = self.blocks
         sums = self.memory.sums or self.product.layout(self.product.output)
         vectors = b.tile_columns // self.lanes
-        return finish_function(
-            f"{self.entry}_finish", self.product, b.tile_rows, vectors, self.lanes, sums
-        )
+        own = self.memory.sums is not None
+        about = (self.product, b.tile_rows, vectors, self.lanes, sums, own)
+        return finish_function(f"{self.entry}_finish", *about)
 
     def _worker(self) -> list[str]:
         """Return the C function that computes one worker's chunk of the output."""
@@ -267,11 +269,12 @@ class ContractionCode:
         ahead = f", next + {memory.ahead.share(BLOCK_ROW + ti, tj)}" if memory.ahead else ""
         lines = [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0{ahead});"]
         if self._needs_finish:
+            work = product.workload
             operands = [
                 f"{pointer(product, o)} + {product.layout(o).emit(ROW + ti, COLUMN + tj)}"
-                for o in product.workload.epilogue_inputs
+                for o in (*work.outputs, *work.epilogue_inputs)
             ]
-            arguments = ", ".join([s, f"c + {output}", *operands, sizes])
+            arguments = ", ".join([s, *operands, sizes])
             lines.append(f"if (k + depth == {memory.steps}) {self.entry}_finish({arguments});")
         return lines
 

@@ -16,6 +16,7 @@ import numpy as np
 from tilewright.spaces.cpu.abi import FLOAT, Code, c_kernel
 from tilewright.spaces.cpu.blocked.rules import contraction_rules
 from tilewright.spaces.cpu.blocked.traffic import contraction_quantities
+from tilewright.spaces.cpu.kept.prelude import prelude as prelude_of_programs
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.thin.blocking import THIN_ROWS
@@ -28,7 +29,8 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.open_axis import why_no_open_rows
-from tilewright.spaces.workloads.product import orient, product_of
+from tilewright.spaces.workloads.product import Product, product_of
+from tilewright.spaces.workloads.several import product_writing_several
 from tilewright.spaces.workloads.workload import Workload
 
 PANEL_WIDTH = 32
@@ -43,9 +45,11 @@ class BlockedTemplate(CpuTemplate):
     name: ClassVar[str] = "contraction"
     version: ClassVar[int] = 4
 
-    def __init__(self, workload: Contraction, target: Target) -> None:
+    def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.product = orient(workload)
+        product = _product_of(workload)
+        assert isinstance(product, Product)
+        self.product = product
         self.lanes = self.cpu.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = contraction_rules(self.product, self.cpu, self.decisions)
@@ -57,7 +61,7 @@ class BlockedTemplate(CpuTemplate):
         for operand in workload.operands:
             if operand.dtype not in FLOATS:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
-        product = product_of(workload, packed=True, sliced=True)
+        product = _product_of(workload)
         if isinstance(product, str):
             return product
         if reason := why_not_packed(product, cpu):
@@ -79,13 +83,20 @@ class BlockedTemplate(CpuTemplate):
         return ContractionCode(self.product, schedule.values, self.lanes, entry, is_open=is_open)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why an axis cannot be open: only that of rows can."""
+        """Say why an axis cannot be open: only that of rows can, where one array is written."""
+        if self.product.workload.further:
+            return "it writes several arrays"
         return why_no_open_rows(self.product, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows, up to the product's."""
         code = self._code(schedule, f"{self.entry(schedule)}_open", is_open=True)
         return c_kernel(self.workload, self._prelude(), code, axis)
+
+    def _prelude(self) -> str:
+        if isinstance(self.workload, Contraction):
+            return super()._prelude()
+        return prelude_of_programs(self.functions, self.cpu, "float32")
 
     # -- the space -----------------------------------------------------------------------------
 
@@ -114,6 +125,14 @@ class BlockedTemplate(CpuTemplate):
             Decision("unroll", unrolls(cpu)),
             Decision("prefetch", (False, True)),
         )
+
+
+def _product_of(workload: Workload) -> Product | str:
+    """Return the product that a workload is, with one output or several, or why it is none, in
+    words."""
+    if len(workload.outputs) > 1:
+        return product_writing_several(workload)
+    return product_of(workload, packed=True, sliced=True)
 
 
 def _geometric(least: int, most: int, halves: bool = False) -> tuple[int, ...]:

@@ -7,11 +7,13 @@ from functools import lru_cache
 from typing import ClassVar
 
 from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.blocked.template import BlockedTemplate
 from tilewright.spaces.cpu.chained.prelude import own
 from tilewright.spaces.cpu.kept.prelude import prelude
 from tilewright.spaces.cpu.loops.template import CpuLoops
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import wide
+from tilewright.spaces.cpu.windows.template import WindowsTemplate
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.schedule import Schedule
@@ -27,6 +29,7 @@ from tilewright.spaces.staged.partition import (
 )
 from tilewright.spaces.staged.template import Staged, WithDivision, WithLoops, WithPhases
 from tilewright.spaces.target import Target
+from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
@@ -131,7 +134,16 @@ def _eased(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
 
 
 def _serving(target: CpuTarget) -> Serving:
+    """Return the templates of parts. Parts with several outputs have those that they had in the
+    first version of these templates."""
     from tilewright.spaces.cpu.templates import TEMPLATES  # which have these ones
 
     others = [t for t in TEMPLATES.values() if not issubclass(t, Staged) and not t.last_resort]
-    return first_of(others, target)
+    first = first_of(others, target)
+    blocked = (BlockedTemplate, WindowsTemplate)
+    of_several = first_of([t for t in others if not issubclass(t, blocked)], target)
+
+    def serving(workload: Workload) -> type[Template] | str:
+        return (of_several if len(workload.outputs) > 1 else first)(workload)
+
+    return serving

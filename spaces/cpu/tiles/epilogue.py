@@ -9,46 +9,57 @@ from tilewright.spaces.algebra.layout import Layout
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.cpu.vectors.vector_code import VectorCode, loaded
-from tilewright.spaces.epilogue.expression import SUM
+from tilewright.spaces.epilogue.expression import SUM, Epilogue
 from tilewright.spaces.language.text import Written
 from tilewright.spaces.workloads.contraction import Operand
 from tilewright.spaces.workloads.product import Product
 
 
 def finish_function(
-    name: str, product: Product, rows: int, vectors: int, lanes: int, sums: Layout
+    name: str,
+    product: Product,
+    rows: int,
+    vectors: int,
+    lanes: int,
+    sums: Layout,
+    own_sums: bool = True,
 ) -> list[str]:
-    """Return the C function ``name(s, c, operands..., rows, columns)`` that finishes a tile.
+    """Return the C function ``name(s, c, further..., operands..., rows, columns)`` that finishes a
+    tile.
 
     A tile has up to ``rows`` rows of ``vectors`` vectors. Sums are at ``s`` in the layout ``sums``,
-    and the output is at ``c``, which may be the same memory. The loop runs over vectors in L1 and
-    not over accumulators in registers: one copy of the epilogue serves all tile shapes, at the
-    price of one load and one store for each vector.
+    and the output is at ``c``, which is the same memory unless they have their ``own``. The loop
+    runs over vectors in L1 and not over accumulators in registers: one copy of the epilogue serves
+    all tile shapes, at the price of one load and one store for each vector.
     """
     workload = product.workload
+    first = [("c", workload.output, workload.epilogue)]
+    further = [(operand_name(f.array.name), f.array, f.epilogue) for f in workload.further]
+    unfinished = own_sums or workload.epilogue is not None
+    written = [*(first if unfinished else ()), *further]
     arguments = [
-        f"const {C_TYPES[operand.dtype]} *{operand_name(operand.name)}"
-        for operand in workload.epilogue_inputs
+        *(f"{C_TYPES[array.dtype]} *{pointer}" for pointer, array, _ in (*first, *further)),
+        *(
+            f"const {C_TYPES[operand.dtype]} *{operand_name(operand.name)}"
+            for operand in workload.epilogue_inputs
+        ),
     ]
-    output = product.output
 
     def body(indices: Sequence[Index]) -> list[str]:
         i, j = indices
-        place = product.layout(output).emit(i, j)
+
+        def store(pointer: str, array: Operand, epilogue: Epilogue | None) -> str:
+            at = f"{pointer} + {product.layout(array).emit(i, j)}"
+            return f"tw_store_most_{array.dtype}({at}, {_value(product, epilogue, i, j)}, left);"
+
         return [
             f"const long left = columns - {j};",
             f"const vf x = tw_load_most_float32(s + {sums.emit(i, j)}, left);",
-            f"tw_store_most_{output.dtype}(c + {place}, {_value(product, i, j)}, left);",
+            *(store(*each) for each in written),
         ]
 
     tile = repeat(rows, vectors) * spatial(1, lanes)
-    parameters = [
-        "const float *s",
-        f"{C_TYPES[output.dtype]} *c",
-        *arguments,
-        "long rows",
-        "long columns",
-    ]
+    parameters = ["const float *s", *arguments, "long rows", "long columns"]
     return [
         f"static __attribute__((noinline)) void {name}({', '.join(parameters)}) {{",
         *(f"  {line}" for line in tile.emit(0, body, extents=("rows", "columns"))),
@@ -62,13 +73,13 @@ def operand_name(name: str) -> str:
     return f"e_{name}"
 
 
-def _value(product: Product, i: Index, j: Index) -> str:
-    """Return the epilogue of ``x`` as a vector expression."""
-    workload = product.workload
-    if workload.epilogue is None:
+def _value(product: Product, epilogue: Epilogue | None, i: Index, j: Index) -> str:
+    """Return an epilogue of ``x`` as a vector expression."""
+    if epilogue is None:
         return "x"
-    loads = {o.name: Written(_load(product, o, i, j)) for o in workload.epilogue_inputs}
-    return workload.epilogue.fold(VectorCode(), {SUM: Written("x"), **loads}).text
+    beside = product.workload.epilogue_inputs
+    loads = {o.name: Written(_load(product, o, i, j)) for o in beside}
+    return epilogue.fold(VectorCode(), {SUM: Written("x"), **loads}).text
 
 
 def _load(product: Product, operand: Operand, i: Index, j: Index) -> str:

@@ -79,9 +79,10 @@ def pointers(product: Product, left: Stream, right: Stream, number: Index = _FIR
     for i, operand in enumerate(product.numbered):
         stream = streams.get(operand.name)
         c_type = stream.c_type if stream else C_TYPES[operand.dtype]
-        constant = "" if operand is product.output else "const "
+        written = any(operand is output for output in product.workload.outputs)
+        constant = "" if written else "const "
         start = product.start(operand, number) // (2 if stream and stream.dtype == PAIR else 1)
-        place = f"call->buffers[{i}]"
+        place = f"call->buffers[{product.buffers[i] if product.buffers else i}]"
         if start.value != 0:
             place = f"({constant}{c_type} *){place} + {start.text}"
         lines.append(f"{constant}{c_type} *{pointer(product, operand)} = {place};")

@@ -24,7 +24,7 @@ from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.cpu.tiles.turns import Turn
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.cpu.windows.blocking import Blocking, blocking
-from tilewright.spaces.cpu.windows.finish import finish_function, read_name
+from tilewright.spaces.cpu.windows.finish import finish_function, output_name, read_name
 from tilewright.spaces.cpu.windows.memory import Memory
 from tilewright.spaces.cpu.windows.nest import (
     LEFT,
@@ -35,6 +35,7 @@ from tilewright.spaces.cpu.windows.nest import (
     Nest,
     Windows,
     offset,
+    written,
 )
 from tilewright.spaces.cpu.windows.pointers import Pointers
 from tilewright.spaces.schedule import Value
@@ -172,7 +173,8 @@ class WindowsCode:
 
     @property
     def _needs_finish(self) -> bool:
-        return self.view.product.fused or self._memory.own_sums
+        product = self.view.product
+        return product.fused or self._memory.own_sums or bool(product.further)
 
     def _finish(self) -> list[str]:
         if not self._needs_finish:
@@ -180,9 +182,9 @@ class WindowsCode:
         b = self.blocks
         tile = (b.tile_rows, b.tile_columns // self.lanes)
         name = f"{self.entry}_finish"
-        return finish_function(
-            name, self.view.product, self.nest, tile, self.lanes, self._memory.sums
-        )
+        memory = self._memory
+        about = (self.view.product, self.nest, tile, self.lanes, memory.sums, memory.own_sums)
+        return finish_function(name, *about)
 
     # -- the worker --------------------------------------------------------------------------------
 
@@ -295,11 +297,12 @@ class WindowsCode:
             f"{self.entry}_tile({left}, {right}, {sums}, {sizes}, {depth}, t > 0);",
         ]
         if self._needs_finish:
-            reads = [
-                f"{read_name(n)} + {at(read).text}"
-                for n, read in enumerate(self.view.product.places)
+            product = self.view.product
+            outputs = [
+                f"{output_name(n)} + {at(key).text}" for n, key in enumerate(written(product))
             ]
-            arguments = ", ".join([sums, output, *reads, sizes])
+            reads = [f"{read_name(n)} + {at(read).text}" for n, read in enumerate(product.places)]
+            arguments = ", ".join([sums, *outputs, *reads, sizes])
             lines.append(f"if (t + turns == {b.turns}) {self.entry}_finish({arguments});")
         return lines
 

@@ -19,7 +19,7 @@ from tilewright.spaces.cpu.windows.copies.ordered import OrderedCopy, ordered_co
 from tilewright.spaces.cpu.windows.copies.padded import PaddedCopy, padded_copy
 from tilewright.spaces.derivation.products.loops import Loop, loops
 from tilewright.spaces.derivation.products.splitting import Part
-from tilewright.spaces.derivation.products.view import Factor, PlacedProduct
+from tilewright.spaces.derivation.products.view import Factor, Finished, PlacedProduct
 from tilewright.spaces.language.tree import Read
 
 LEFT, RIGHT, OUTPUT, PADDED = "left", "right", "output", "padded"
@@ -114,14 +114,14 @@ class Windows:
         """The offset of the element that each array has at a point of all parts."""
         view = self.product
         found: dict[Key, Index] = {LEFT: self.left.offset, RIGHT: self.right.offset}
-        found[OUTPUT] = view.offset
         if self.left.patched:
             found[PADDED] = self.left.patched.offset
+        found |= {key: each.offset for key, each in written(view).items()}
         return found | {read: place.offset for read, place in view.places.items()}
 
     @property
     def keeps_sums(self) -> bool:
-        """True if the output may hold unfinished sums: its columns are adjacent floats."""
+        """True if the first output may hold unfinished sums: its columns are adjacent floats."""
         column = self.nest(True).column
         together = column.extent == 1 or column.strides[OUTPUT] == 1
         return together and self.product.output.dtype == "float32"
@@ -198,6 +198,13 @@ def windows(product: PlacedProduct) -> Windows:
     padded = padded_copy(product.right)
     right = padded.offset if padded else product.right.place.offset
     return Windows(product, left, Source(product.right, padded, right))
+
+
+def written(product: PlacedProduct) -> dict[Key, Finished]:
+    """Return the outputs of a product by their keys. Those after the first have keys that are no
+    read of an element."""
+    first, *further = product.finished
+    return {OUTPUT: first} | {Read(each.output.name, ()): each for each in further}
 
 
 def _left_copy(product: PlacedProduct) -> Copy | None:

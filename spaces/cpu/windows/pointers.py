@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
-from tilewright.spaces.cpu.windows.finish import read_name
+from tilewright.spaces.cpu.windows.finish import output_name, read_name
 from tilewright.spaces.cpu.windows.nest import (
     LEFT,
-    OUTPUT,
     PADDED,
     RIGHT,
     Key,
@@ -18,6 +17,7 @@ from tilewright.spaces.cpu.windows.nest import (
     Source,
     Windows,
     offset,
+    written,
 )
 from tilewright.spaces.workloads.array import Array
 
@@ -35,14 +35,17 @@ class Pointers:
     first_row: Index
 
     def lines(self, number: Index) -> list[str]:
-        """Return the C declarations of ``l``, ``r``, ``c`` and of one pointer for each array that
-        is read beside the product. If the left operand is read in place, ``l`` points at its start,
-        and ``padded`` is the offset in the padded copy."""
+        """Return the C declarations of ``l``, ``r`` and of one pointer for each output and for each
+        array that is read beside the product. If the left operand is read in place, ``l`` points at
+        its start, and ``padded`` is the offset in the padded copy."""
         view = self.view
         lines = [
             *self._left(number),
             self._source("r", RIGHT, view.right, number),
-            self._array("c", view.product.output, OUTPUT, number, ""),
+            *(
+                self._array(output_name(n), each.output, key, number, "")
+                for n, (key, each) in enumerate(written(view.product).items())
+            ),
         ]
         for i, read in enumerate(view.product.places):
             operand = view.product.program.operand[read.name]

@@ -10,8 +10,8 @@ from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors.simd import FLOATS
 from tilewright.spaces.cpu.windows.copies.gathered import why_no_gathered
 from tilewright.spaces.cpu.windows.copies.padded import padded_copy
-from tilewright.spaces.cpu.windows.nest import OUTPUT, RIGHT, Windows, windows
-from tilewright.spaces.derivation.products.view import PlacedProduct, placed_product_of
+from tilewright.spaces.cpu.windows.nest import RIGHT, Windows, windows, written
+from tilewright.spaces.derivation.products.view import PlacedProduct, written_product_of
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.tree import Binary, Comparison, Expression, Read, Select
 from tilewright.spaces.workloads.workload import Workload
@@ -34,7 +34,7 @@ def cached_windows(product: PlacedProduct) -> Windows:
 
 def why_no_windows(workload: Workload, target: CpuTarget) -> str | None:
     """Say why a workload has no kernel; return None if it has one."""
-    product = placed_product_of(workload)
+    product = written_product_of(workload)
     if isinstance(product, str):
         return product
     try:
@@ -43,7 +43,7 @@ def why_no_windows(workload: Workload, target: CpuTarget) -> str | None:
         return str(reason)
     return (
         _why_no_array(product)
-        or _why_no_value(product.value)
+        or next(filter(None, (_why_no_value(each.value) for each in product.finished)), None)
         or why_no_gathered(product.left, product.depth)
         or _why_no_nest(product)
         or _why_no_copy(product)
@@ -88,8 +88,9 @@ def _why_no_nest(product: PlacedProduct) -> str | None:
                 name = key if isinstance(key, str) else key.name
                 return f"the {name} array runs backwards along {part.name}; needs forward steps"
     column = found.nest(True).column
-    if column.extent > 1 and column.strides[OUTPUT] != 1 and product.output.steps is None:
-        return f"{product.output.name} has no columns side by side"
+    for key, each in written(product).items():
+        if column.extent > 1 and column.strides[key] != 1 and each.output.steps is None:
+            return f"{each.output.name} has no columns side by side"
     return None
 
 

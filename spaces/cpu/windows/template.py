@@ -26,7 +26,7 @@ from tilewright.spaces.cpu.windows.copies.patches import in_place
 from tilewright.spaces.cpu.windows.rules import window_rules
 from tilewright.spaces.cpu.windows.served import cached_windows, prelude, why_no_windows
 from tilewright.spaces.cpu.windows.traffic import window_quantities
-from tilewright.spaces.derivation.products.view import placed_product_of
+from tilewright.spaces.derivation.products.view import written_product_of
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
@@ -46,7 +46,7 @@ class WindowsTemplate(CpuTemplate):
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        product = placed_product_of(workload)
+        product = written_product_of(workload)
         assert not isinstance(product, str)
         self.view = cached_windows(product)
         self.in_place = in_place(self.view)

@@ -92,7 +92,7 @@ def _work(view: Windows, b: Blocking, target: CpuTarget, values: Columns) -> dic
         "useful_flops": 2 * products * rows * b.columns * terms,
         "instructions": products * instructions,
         "register_bytes": products * FLOAT * lanes * (broadcasts + loads + updates),
-        "epilogue_elements": products * rows * vectors * lanes * view.product.fused,
+        "epilogue_elements": products * rows * vectors * lanes * _written(view),
         "independent_chains": chains,
         "registers": chains + b.tile_columns // lanes + 1,
         "vector_fraction": b.columns / (vectors * lanes),
@@ -100,6 +100,11 @@ def _work(view: Windows, b: Blocking, target: CpuTarget, values: Columns) -> dic
         "main_loop_trips": steps / values["unroll"],
         "tile_visits": products * row_tiles * column_tiles * b.depth_blocks,
     }
+
+
+def _written(view: Windows) -> int:
+    """Count the outputs that are computed from the sums and written after them."""
+    return view.product.fused + len(view.product.further)
 
 
 def _copied(
@@ -135,7 +140,7 @@ def _traffic(
     packing = moved + passes * caches.right * products * b.row_workers * values["pack_right"]
     footprint = b.workers * caches.tile * b.block_columns + copies / 2
     everything = float(sum(array.bytes for array in view.product.program.operands))
-    everything += view.product.output.bytes
+    everything += sum(each.output.bytes for each in view.product.finished)
     return {
         "near_bytes": products * caches.near(),
         "middle_bytes": products * caches.middle(),

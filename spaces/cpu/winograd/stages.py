@@ -229,7 +229,7 @@ class Stages:
             moved += at[0] * steps[0] + at[1] * steps[1]
             return (moved + column * self.squares.view.column.strides[key]).text
 
-        value = fused_value(product, self.squares.view.column, place)
+        value = fused_value(product, product.value, self.squares.view.column, place)
         return [
             f"const vf x = y[{at[0]}][{at[1]}];",
             f"tw_store_most_{product.output.dtype}(c + {place(OUTPUT)}, {value}, left);",

@@ -80,6 +80,15 @@ class Segments:
 
 
 @dataclass(frozen=True)
+class Finished:
+    """An output, its element's ``offset``, and the ``value`` that is written there."""
+
+    output: Output
+    offset: Index
+    value: Expression
+
+
+@dataclass(frozen=True)
 class PlacedProduct:
     """A product with its places in memory; columns run along the output's fastest axis.
 
@@ -89,6 +98,7 @@ class PlacedProduct:
     expression that is written there: ``sum`` stands for the finished sum, and reads find their
     elements at ``places``. With ``segments``, the batch is one part that numbers them and the rows
     are one part, which counts those of all segments: each product has some neighbouring rows.
+    ``further`` outputs lie in the same order, and are computed from the same sum.
     """
 
     program: Program
@@ -104,11 +114,17 @@ class PlacedProduct:
     value: Expression
     places: Mapping[Read, Address] = field(hash=False)
     segments: Segments | None = None
+    further: tuple[Finished, ...] = ()
 
     @property
     def fused(self) -> bool:
         """Tell whether anything is computed from the sum before it is written."""
         return self.value != self.sum
+
+    @property
+    def finished(self) -> tuple[Finished, ...]:
+        """All outputs, first the one that the product is ordered by."""
+        return (Finished(self.output, self.offset, self.value), *self.further)
 
     @property
     def tables(self) -> tuple[Operand, ...]:
@@ -123,15 +139,31 @@ def extent(parts: tuple[Part, ...]) -> int:
 
 
 def placed_product_of(workload: Workload) -> PlacedProduct | str:
-    """Return the product that ``workload`` is, or why it is none, in words."""
+    """Return the product of one output that ``workload`` is, or why it is none, in words."""
+    return _with_one_output(written_product_of(workload))
+
+
+def written_product_of(workload: Workload) -> PlacedProduct | str:
+    """Return the product that ``workload`` is, with one output or several, or why it is none, in
+    words."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices as they lie; nothing in it has a place of its own"
-    return placed_product_in(workload.program)
+    return _written_product_in(workload.program)
+
+
+def placed_product_in(program: Program) -> PlacedProduct | str:
+    """Return the product of one output that a program is, or why it is none, in words."""
+    return _with_one_output(_written_product_in(program))
+
+
+def _with_one_output(found: PlacedProduct | str) -> PlacedProduct | str:
+    if isinstance(found, PlacedProduct) and found.further:
+        return "needs one output"
+    return found
 
 
 @lru_cache(maxsize=64)
-def placed_product_in(program: Program) -> PlacedProduct | str:
-    """Return the product that a program is, or why it is none, in words."""
+def _written_product_in(program: Program) -> PlacedProduct | str:
     try:
         return _placed_product(program)
     except InputError as reason:
@@ -139,12 +171,15 @@ def placed_product_in(program: Program) -> PlacedProduct | str:
 
 
 def _placed_product(program: Program) -> PlacedProduct:
-    last, found = _stages(program)
+    written, found = _stages(program)
     left, right = _rows_factor(program, found), _factor(program, found, found.right)
-    output = program.outputs[0]
     summed = Read(found.stage.name, ())
-    value = _finished(program, found, last, summed)
-    reads = dict.fromkeys(read for read in value.value_reads if read != summed)
+    first, *further = sorted(
+        (_finished(program, found, stage, summed) for stage in written),
+        key=lambda each: each.value != summed,
+    )
+    values = (each.value for each in (first, *further))
+    reads = dict.fromkeys(r for value in values for r in value.value_reads if r != summed)
     placed = PlacedProduct(
         program=program,
         batch=found.batch,
@@ -153,12 +188,13 @@ def _placed_product(program: Program) -> PlacedProduct:
         depth=tuple(sorted(found.depth, key=lambda part: _slowness(part, left, right))),
         left=left,
         right=right,
-        output=output,
-        offset=found.indexing.place(map(AxisValue, last.axes), output.strides),
+        output=first.output,
+        offset=first.offset,
         sum=summed,
-        value=value,
+        value=first.value,
         places={read: _place(program, found, read) for read in reads},
         segments=_segments(program, found),
+        further=tuple(further),
     )
     for table in placed.tables:
         if table.dtype != "int32":
@@ -166,27 +202,36 @@ def _placed_product(program: Program) -> PlacedProduct:
     return placed
 
 
-def _stages(program: Program) -> tuple[Stage, Roles]:
-    """Return the stage that is written, and the roles of the sum in it."""
+def _stages(program: Program) -> tuple[list[Stage], Roles]:
+    """Return the stages that are written, and the roles of the sum in them."""
     sums = [stage for stage in program.stages if stage.reducer]
     if len(sums) != 1:
         names = ", ".join(stage.name for stage in sums)
         raise InputError(f"reductions: {names or 'none'}; needs one sum of products")
-    if program.conditions or len(program.outputs) > 1:
-        raise InputError("needs one output, and sums without conditions")
+    if program.conditions:
+        raise InputError("needs sums without conditions")
     found = roles_of(program, sums[0])
     if isinstance(found, str):
         raise InputError(found)
-    last = program.stage[program.outputs[0].name]
-    if set(last.axes) != set(sums[0].axes):
-        raise InputError(f"{last.name} has other axes than {sums[0].name}; needs an element a sum")
+    written = [program.stage[output.name] for output in program.outputs]
+    for stage in written:
+        if set(stage.axes) != set(sums[0].axes):
+            raise InputError(
+                f"{stage.name} has other axes than {sums[0].name}; needs an element a sum"
+            )
     _check_groups(found)
-    in_memory = [last.axes[dimension] for dimension in program.outputs[0].order]
+    last = written[0]
+    in_memory, *others = (
+        [stage.axes[dimension] for dimension in output.order]
+        for stage, output in zip(written, program.outputs, strict=True)
+    )
+    if any(other != in_memory for other in others):
+        raise InputError("outputs lie in different orders; needs one")
     kept = [part for axis in in_memory for part in found.indexing.parts(axis)]
     fastest = next((part for part in reversed(kept) if part.extent > 1), None)
     if fastest in found.batch or (kept and not found.columns):
         raise InputError(f"both factors are read along the fastest axis of {last.name}")
-    return last, replace(found, indexing=found.indexing.counted_from_the_first)
+    return written, replace(found, indexing=found.indexing.counted_from_the_first)
 
 
 def _check_groups(found: Roles) -> None:
@@ -264,8 +309,15 @@ def _slowness(part: Part, left: Factor, right: Factor) -> tuple[int, int]:
     return (-first, -second)
 
 
-def _finished(program: Program, found: Roles, last: Stage, summed: Read) -> Expression:
-    """Write the output's value in terms of the sum and of operands beside it."""
+def _finished(program: Program, found: Roles, stage: Stage, summed: Read) -> Finished:
+    """Return the output that a stage is."""
+    output = next(output for output in program.outputs if output.name == stage.name)
+    offset = found.indexing.place(map(AxisValue, stage.axes), output.strides)
+    return Finished(output, offset, _value(program, found, stage, summed))
+
+
+def _value(program: Program, found: Roles, last: Stage, summed: Read) -> Expression:
+    """Write an output's value in terms of the sum and of operands beside it."""
     leaving = times(found.leaving, summed)
     if last is found.stage:
         return leaving

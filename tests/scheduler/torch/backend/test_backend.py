@@ -51,6 +51,7 @@ def _quiet() -> Iterator[None]:
     """One thread, and Inductor's files where the tests' are."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
+    torch._dynamo.reset()  # sizes that other tests had make no size of these ones dynamic
     yield
     torch.set_num_threads(before)
 

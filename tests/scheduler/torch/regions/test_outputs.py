@@ -138,6 +138,50 @@ def test_batch_norm_trains_as_torch_does() -> None:
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("activation", [nn.GELU(), nn.SiLU(), nn.GELU("tanh")])
+def test_the_sum_before_an_activation_is_written_beside_its_value(activation: nn.Module) -> None:
+    """The backward graph reads the sum. Axes of batches are one axis of rows in both."""
+    model = nn.Sequential(nn.Linear(24, 40), activation, nn.Linear(40, 24))
+    forward, backward = captured_parts(model, (torch.randn(3, 7, 24),), TARGET, training=True)
+    found = check(forward.graph)
+    assert [len(region.outputs) for region in found.regions] == [2, 1]
+    assert found.left == {}
+    check(backward.graph)
+
+
+def test_a_sum_and_what_is_cheap_to_compute_of_it_are_no_region_of_two_outputs() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(48, 48)
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            total = self.layer(x)
+            return total.view(-1), total + y
+
+    (graph,) = captured(Twice().eval(), (torch.randn(18, 48), torch.randn(18, 48)), TARGET)
+    assert [len(region.outputs) for region in check(graph).regions] == [1]
+
+
+def test_a_product_and_its_activation_train_as_in_float64() -> None:
+    torch.manual_seed(0)
+    model, x = blocks.Mlp(), torch.randn(2, 9, 48)
+    gradients = []
+    for run, dtype in ((compiled, torch.float32), (lambda model: model, torch.float64)):
+        torch._dynamo.reset()
+        model = model.to(dtype)
+        model.zero_grad()
+        given, call = x.clone().to(dtype).requires_grad_(), run(model)
+        call(given).square().sum().backward()
+        gradients.append([given.grad, *(each.grad.clone() for each in model.parameters())])
+        if run is compiled:
+            forward, backward = explain(call).graphs
+    wanted = gradients.pop()
+    torch.testing.assert_close(gradients[0], wanted, check_dtype=False, rtol=1e-4, atol=1e-4)
+    assert sum(r.by == "tilewright" and "-> t1, t2" in r.program for r in forward.regions) == 1
+    assert backward.by == "tilewright"
+
+
 def test_modules_are_captured_where_torch_has_given_up_compiling_them() -> None:
     """After too many compilations torch runs such frames as they are."""
     torch._dynamo.reset()

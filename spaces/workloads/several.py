@@ -1,0 +1,70 @@
+"""Products of matrices with several outputs, such as the sum before an activation and its value.
+
+Such a program is no ``matmul``, whose kernels write one array. Each of its outputs by itself is
+one, and all these have the same sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.language.program import Output, Program
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.contraction import Contraction, Further
+from tilewright.spaces.workloads.product import Product, orient, why_no_product
+from tilewright.spaces.workloads.served import matmul_workload, names_in_matmul
+from tilewright.spaces.workloads.workload import Workload
+
+
+def product_writing_several(workload: Workload) -> Product | str:
+    """Return the oriented product that a program with several outputs is, or why it is none, in
+    words. Its first output is one that is the sum, if there is such."""
+    if not isinstance(workload, Computation):
+        return "needs a product"
+    return _product(workload.program)
+
+
+@lru_cache(maxsize=64)
+def _product(program: Program) -> Product | str:
+    found = list[tuple[str, Contraction, dict[str, str]]]()
+    for output in program.outputs:
+        alone = _alone(program, output)
+        made = matmul_workload(alone)
+        if isinstance(made, str):
+            return made
+        found.append((output.name, made, dict(names_in_matmul(alone))))
+    found.sort(key=lambda each: each[1].epilogue is not None)
+    (name, first, names), *others = found
+    if reason := why_no_product(first):
+        return reason
+    for _, other, own in others:
+        if (other.factors, other.output.order) != (first.factors, first.output.order) or any(
+            own[factor] != names[factor] for factor in "AB"
+        ):
+            return "outputs lie in different orders; needs one"
+    beside = {o.name: o for _, each, _ in found for o in each.epilogue_inputs}
+    made = replace(
+        first,
+        epilogue_inputs=tuple(beside.values()),
+        further=tuple(
+            Further(replace(other.output, name=own), other.epilogue) for own, other, _ in others
+        ),
+    )
+    places = [array.name for array in (*program.operands, *program.outputs)]
+    product = orient(made)
+    known = {**names, "C": name}
+    buffers = (places.index(known.get(array.name, array.name)) for array in product.numbered)
+    return replace(product, buffers=tuple(buffers))
+
+
+def _alone(program: Program, output: Output) -> Program:
+    """Return the program of one output: its sum, and one map at most."""
+    stage = program.stage[output.name]
+    stages = [stage for stage in program.stages if stage.reducer]
+    if not stage.reducer:
+        stages.append(replace(stage, body=inlined(program, stage.body, lambda _: True)))
+    read = {each.name for stage in stages for each in stage.body.reads}
+    operands = tuple(operand for operand in program.operands if operand.name in read)
+    return replace(program, operands=operands, stages=tuple(stages), outputs=(output,))

@@ -1,0 +1,160 @@
+"""Products that write their sums and what is computed of them, by templates of blocks."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
+from tilewright.spaces.cpu.blocked.template import BlockedTemplate
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.windows.template import WindowsTemplate
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.template import Template
+from tilewright.spaces.testing.template import checked_quantities
+from tilewright.spaces.workloads.several import product_writing_several
+from tilewright.spaces.workloads.workload import Workload
+
+LINEAR = (
+    "c: float32[j]; a: float32[i, k]; b: float32[j, k]; s[i, j] = sum[k](a[i, k] * b[j, k]); "
+    "t[i, j] = s[i, j] + c[j]; y[i, j] = gelu(t[i, j])"
+)
+PROGRAMS = {
+    "a sum and its value": (
+        "a: float32[i, k]; b: float32[j, k]; t[i, j] = sum[k](a[i, k] * b[j, k]); "
+        "y[i, j] = tanh(t[i, j]); -> y, t"
+    ),
+    "a linear layer": f"{LINEAR}; -> t, y",
+    "a slice": f"{LINEAR}; y: float32[i, j](leading=50); -> t, y",
+    "slices of both": (
+        f"{LINEAR}; t: float32[i, j](leading=40); y: float32[i, j](leading=50); -> t, y"
+    ),
+    "columns first": (
+        f"{LINEAR}; t: float32[i, j](order=(1, 0)); y: float32[i, j](order=(1, 0)); -> t, y"
+    ),
+    "two dtypes": (
+        "a: bfloat16[i, k]; b: bfloat16[j, k]; t[i, j] = sum[k](a[i, k] * b[j, k]); "
+        "y[i, j] = relu(t[i, j]); t: bfloat16[i, j]; y: float32[i, j]; -> t, y"
+    ),
+    "a batch of three outputs": (
+        "r: float32[l, i, j]; t[l, i, j] = sum[k](a[l, i, k] * b[l, k, j]); "
+        "y[l, i, j] = t[l, i, j] + r[l, i, j]; z[l, i, j] = exp(y[l, i, j] / 9); -> z, t, y"
+    ),
+}
+IMAGE = (
+    "axes n=2, o=19, p=6, q=7, c=5, r=3, s=3; x: float32[n, c, 8, 9]; w: float32[o, c, r, s]; "
+    "t[n, o, p, q] = sum[c, r, s](x[n, c, p + r, q + s] * w[o, c, r, s]); "
+    "y[n, o, p, q] = gelu(t[n, o, p, q]); -> t, y"
+)
+EXTENTS = {"i": 33, "j": 37, "k": 19, "l": 3}
+
+
+def machine(**changes: int) -> CpuTarget:
+    caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
+    return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
+
+
+def made(text: str) -> Workload:
+    used = {axis: n for axis, n in EXTENTS.items() if re.search(rf"\b{axis}\b", text)}
+    return workload(text, **used)
+
+
+def space_of(work: Workload, template: type[Template], target: CpuTarget) -> Space:
+    assert template.refuses(work, target) is None
+    return Space(work, target, [template(work, target)])
+
+
+@pytest.mark.parametrize("template", [BlockedTemplate, WindowsTemplate])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_all_outputs_agree_with_the_reference(name, template, tmp_path):
+    check_sampled(space_of(made(PROGRAMS[name]), template, machine()), 4, 0, tmp_path)
+
+
+def test_images_and_their_values_agree_with_the_reference(tmp_path):
+    check_sampled(space_of(workload(IMAGE), WindowsTemplate, machine()), 4, 0, tmp_path)
+
+
+@pytest.mark.parametrize("template", [BlockedTemplate, WindowsTemplate])
+def test_workers_share_all_outputs(template, tmp_path):
+    target = machine(threads=6, cores=6)
+    check_sampled(space_of(made(PROGRAMS["a linear layer"]), template, target), 4, 1, tmp_path)
+
+
+FIXED = {"tile_rows": 3, "tile_vectors": 2, "order": "rows_outer", "unroll": 1}
+FIXED |= {"row_workers": 1, "column_workers": 1, "batch_workers": 1, "multiply": "fma"}
+FIXED |= {"pack_left": False, "pack_right": True, "prefetch": False, "block_columns": 64}
+BLOCKED = {"block_depth": 256, "block_rows": 32}
+STORE = r"tw_store_most_float32\({} \+ (.*?), .*, left\);"
+ONLY_SUM = r"tw_store_most_float32({} + \1, x, left);"
+BUGS = {
+    "the second output is written before its epilogue": (
+        STORE.format("e_y"),
+        ONLY_SUM.format("e_y"),
+    ),
+    "the first output has no bias": (STORE.format("c"), ONLY_SUM.format("c")),
+    "the second output has the leading dimension of the first": (r"e_y \+ 50 \* ", "e_y + 37 * "),
+    "the second output is written over the first one": (r"\(e_y \+ 50", "(c + 37"),
+    "tiles of the second output begin at the first row": (
+        r"e_y \+ 50 \* row0.*? t0",
+        "e_y + 0 * t0",
+    ),
+    "the first output goes to the buffer of the second": (
+        r"\bc = call->buffers\[3\]",
+        "c = call->buffers[4]",
+    ),
+}
+
+
+def test_every_planted_bug_is_found(tmp_path):
+    target = dataclasses.replace(
+        machine(vector_bytes=16), isa="generic", bf16_dot=False, flags=("-O0",)
+    )
+    work = made(PROGRAMS["a slice"])
+    template = BlockedTemplate(work, target)
+    values = FIXED | BLOCKED
+    chosen = tuple((d.name, values[d.name]) for d in template.decisions)
+    right = template.lower(Schedule("contraction", chosen))
+    check_bugs_are_found(right, BUGS, work, target, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        ("t: float32[i, j](order=(1, 0)); -> t, y", "outputs lie in different orders; needs one"),
+        ("z[i] = sum[j](y[i, j]); -> y, z", "needs one product of matrices"),
+    ],
+)
+def test_refusals_say_why(outputs, words):
+    work = made(f"{LINEAR}; {outputs}")
+    reasons = [t.refuses(work, detect_cpu()) for t in (BlockedTemplate, WindowsTemplate)]
+    assert words in str(reasons[0])
+    assert all(reasons)
+
+
+def test_one_output_is_no_product_of_several():
+    assert product_writing_several(workload("matmul m=64 n=64 k=64")) == "needs a product"
+
+
+@pytest.mark.parametrize("template", [BlockedTemplate, WindowsTemplate])
+def test_quantities_count_what_is_written_twice(template):
+    work = made(PROGRAMS["a linear layer"])
+    both, one = (
+        work,
+        made(
+            LINEAR.replace("t[i, j] = s[i, j] + c[j]; ", "")
+            .replace("t[i", "(s[i, j] + c[j]) * 1")
+            .replace("1, j]", "1")
+        ),
+    )
+    counted = [
+        checked_quantities(space_of(each, kind, machine()), seed=0, schedules=30)
+        for each, kind in ((both, template), (one, BlockedTemplate))
+    ]
+    written = [quantities["epilogue_elements"].min() for quantities in counted]
+    assert written[0] >= 2 * 33 * 37
+    assert written[0] == 2 * written[1]
+    assert counted[0]["main_bytes"].min() > counted[1]["main_bytes"].min()
