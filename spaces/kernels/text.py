@@ -65,20 +65,25 @@ class Printer:
         """Return the lines of a loop over ``name`` from ``first`` to before ``end``, one by one if
         no ``step`` is given. Inside a ``brief`` one are the lines of one statement, without
         braces."""
-        inside, turn = _statement(inner, brief), None if step is None else str(step)
-        kind = kind or self.integer
-        return self.lines([Loop(kind, name, str(first), str(end), turn, inside, unroll)])
+        head = _head(kind or self.integer, name, str(first), str(end), step)
+        lines = _around(head, inner, brief)
+        return lines if unroll is None else [self._pragma(unroll), *lines]
 
     def when(
         self, test: str, inner: Inner, otherwise: Inner | None = None, *, brief: bool = False
     ) -> list[str]:
         """Return the lines of a condition, with lines for where it holds and does not."""
-        other = None if otherwise is None else _statement(otherwise, brief)
-        return self.lines([Condition(test, _statement(inner), other)])
+        lines = _around(f"if ({test})", inner)
+        if otherwise is None:
+            return lines
+        return [*lines[:-1], *_around(f"{lines[-1]} else", otherwise, brief)]
 
     def block(self, *lines: str) -> list[str]:
         """Return lines in a scope of their own."""
-        return self.lines([Block((Lines(lines),))])
+        return ["{", *(f"  {line}" for line in lines), "}"]
+
+    def _pragma(self, unroll: int | bool) -> str:
+        return self.unroll if unroll is True else f"{self.unroll} {int(unroll)}"
 
     def _write(self, statement: Statement, indent: str, lines: list[str], head: str = "") -> None:
         """Add a statement after its ``head`` to ``lines``: on the same line, but for a pragma."""
@@ -92,8 +97,7 @@ class Printer:
                 if statement.unroll is not None:
                     if head:
                         lines.append(f"{indent}{head.rstrip()}")
-                    times = "" if statement.unroll is True else f" {int(statement.unroll)}"
-                    lines.append(f"{indent}{self.unroll}{times}")
+                    lines.append(f"{indent}{self._pragma(statement.unroll)}")
                     indent, head = f"  {indent}" if head else indent, ""
                 self._write(statement.inner, indent, lines, f"{head}{_loop(statement)} ")
             case Condition():
@@ -102,13 +106,7 @@ class Printer:
                     last = lines.pop().removeprefix(indent)
                     self._write(statement.otherwise, indent, lines, f"{last} else ")
             case Lines():
-                first, *others = statement.lines if head else ("", *statement.lines)
-                if first.startswith("#"):
-                    lines.append(f"{indent}{head.rstrip()}")
-                    indent, others = f"  {indent}", [first, *others]
-                elif head:
-                    lines.append(f"{indent}{head}{first}")
-                lines += [f"{indent}{line}" for line in others]
+                lines += [f"{indent}{line}" for line in statement.lines]
             case _:
                 lines.append(f"{indent}{head}{_simple(statement)};")
 
@@ -118,11 +116,16 @@ CUDA = Printer("#pragma unroll", "int")
 PRINTERS = {"c": C, "cuda": CUDA}
 
 
-def _statement(inner: Inner, brief: bool = False) -> Statement:
+def _around(head: str, inner: Inner, brief: bool = False) -> list[str]:
     """Return lines in braces; without them, where they are one statement."""
     if isinstance(inner, str):
-        return Lines((inner,))
-    return Lines(tuple(inner)) if brief else Block((Lines(tuple(inner)),))
+        return [f"{head} {inner}"]
+    if not brief:
+        return [f"{head} {{", *(f"  {line}" for line in inner), "}"]
+    first, *others = inner
+    if first.startswith("#"):
+        return [head, *(f"  {line}" for line in inner)]
+    return [f"{head} {first}", *others]
 
 
 def _simple(statement: Statement) -> str:
@@ -143,7 +146,10 @@ def _simple(statement: Statement) -> str:
 
 
 def _loop(loop: Loop) -> str:
-    name = loop.name
-    step = f"{name}++" if loop.step is None else f"{name} += {loop.step}"
     also = "".join(f", {other} = {value}" for other, value in loop.also)
-    return f"for ({loop.kind} {name} = {loop.first}{also}; {name} < {loop.end}; {step})"
+    return _head(loop.kind, loop.name, f"{loop.first}{also}", loop.end, loop.step)
+
+
+def _head(kind: str, name: str, first: str, end: str, step: int | str | None) -> str:
+    turn = f"{name}++" if step is None else f"{name} += {step}"
+    return f"for ({kind} {name} = {first}; {name} < {end}; {turn})"
