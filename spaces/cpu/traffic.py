@@ -19,6 +19,8 @@ USABLE = 0.75
 BY_CHANCE = 0.5
 """The share of L2 that runs can use if each lies on a page of its own, as pages lie in memory by
 chance."""
+CALL_INSTRUCTIONS = 20.0
+"""Instructions of a function such as ``exp`` on a vector, roughly."""
 FAR_BYTES = 16 << 20
 """The most bytes of L3 that a core can count on: no processor with many cores has more for each."""
 

@@ -16,7 +16,7 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.workload import Workload
 
-CALL = 20.0
+CALL_INSTRUCTIONS = 20.0
 """Instructions of a function such as ``exp``, more or less."""
 TERM = 12.0
 """Instructions to find the place of a term, and to add it up."""
@@ -56,7 +56,7 @@ class Loops(Template):
             "epilogue_elements": outputs,
             "intensity": useful / points,
             "tile_visits": float(self.most),
-            "instructions": TERM * points + useful + CALL * found.special,
+            "instructions": TERM * points + useful + CALL_INSTRUCTIONS * found.special,
         }
 
     def _points(self, stage: Stage) -> int:

@@ -15,7 +15,7 @@ from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cpu.kept.held import has_room
 from tilewright.spaces.cpu.kept.rules import registers, terms
 from tilewright.spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED, Tiling
-from tilewright.spaces.cpu.traffic import USABLE, even_shares, footprints
+from tilewright.spaces.cpu.traffic import CALL_INSTRUCTIONS, USABLE, even_shares, footprints
 from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
 from tilewright.spaces.derivation.kept.traffic import loads_by_turns
 from tilewright.spaces.derivation.kept.view import Bounded, KeptView
@@ -43,7 +43,7 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
     tiles = np.prod(np.stack(np.broadcast_arrays(*tiling.counts)).astype(float), axis=0)
     counted = work(view.program)
     useful = float(max(1, counted.flops + counted.arithmetic + counted.special))
-    operations = useful / (kept * taps) + 20.0 * counted.special / (kept * taps)
+    operations = useful / (kept * taps) + CALL_INSTRUCTIONS * counted.special / (kept * taps)
     loads = sum(_loads(view, view.reads[read], values) for read in view.element_reads)
     trips = taps / tiling.taps_written_out
     instructions = outputs * taps * (operations + loads) + 6.0 * tiles * (trips + 2)

@@ -19,7 +19,14 @@ from tilewright.spaces.cpu.abi import LINE_BYTES
 from tilewright.spaces.cpu.maps.registers import Registers
 from tilewright.spaces.cpu.maps.straight import STRIPS
 from tilewright.spaces.cpu.maps.tiling import NOTHING, Tiling
-from tilewright.spaces.cpu.traffic import USABLE, footprints, lines_held, shares, stays_far
+from tilewright.spaces.cpu.traffic import (
+    CALL_INSTRUCTIONS,
+    USABLE,
+    footprints,
+    lines_held,
+    shares,
+    stays_far,
+)
 from tilewright.spaces.derivation.maps.order import ROWS
 from tilewright.spaces.derivation.maps.plane import Plane
 from tilewright.spaces.derivation.maps.view import Access
@@ -108,7 +115,7 @@ class _Traffic:
         """Compute the operations, instructions and registers."""
         counted, lanes, unroll = self._counted, self.registers.lanes, self.values["unroll"]
         useful = float(counted.flops + counted.arithmetic + counted.special)
-        operations = useful / self.elements + 20.0 * counted.special / self.elements
+        operations = useful / self.elements + CALL_INSTRUCTIONS * counted.special / self.elements
         vectors = self.planes * self.plane.height * self.row_vectors
         walked = np.logical_not(self.tiling.straight)  # row by row
         issued = vectors * (self.streams + operations + 3 / unroll) * walked

@@ -15,7 +15,7 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.abi import LINE_BYTES
 from tilewright.spaces.cpu.ragged.rules import ENTRIES
 from tilewright.spaces.cpu.tiles.decisions import registers
-from tilewright.spaces.cpu.traffic import footprints, shares, stays_far
+from tilewright.spaces.cpu.traffic import CALL_INSTRUCTIONS, footprints, shares, stays_far
 from tilewright.spaces.derivation.ragged.view import RaggedView, Step
 from tilewright.spaces.derivation.work import work
 from tilewright.spaces.quantities import filled, widened
@@ -24,8 +24,6 @@ from tilewright.spaces.template import Columns
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.ragged.template import RaggedTemplate
 
-CALL_INSTRUCTIONS = 20.0
-"""Instructions of a function such as ``exp``, roughly."""
 ROW = 12.0
 """Instructions to find a row, and to begin and end a step."""
 ENTRY = 4.0

@@ -23,7 +23,7 @@ from tilewright.spaces.template import Columns
 if TYPE_CHECKING:
     from tilewright.spaces.cuda.chained.template import CudaChained
 
-CALL = 6
+CALL_SLOTS = 6
 """Issue slots of a special function, roughly."""
 _PRODUCT = 16 * 8 * 32  # rows, columns and bytes of depth of one mma.sync
 
@@ -96,4 +96,4 @@ def _visited(template: CudaChained, c: Any) -> Any:
 def chain_operations(chained: Chained) -> float:
     """Return the issue slots of the chain for each score."""
     bodies = [*(r.element for r in chained.scalars), *Levels(chained).weights]
-    return float(2 * len(bodies) + operations(chained, bodies, CALL))
+    return float(2 * len(bodies) + operations(chained, bodies, CALL_SLOTS))

@@ -29,22 +29,22 @@ _ALIGNMENT = 256
 
 @dataclass(frozen=True)
 class SharedDepth:
-    """The exchange through memory between ``parts`` clusters that share each of ``tiles`` tiles.
+    """The exchange through memory between ``sharers`` clusters that share each of ``tiles`` tiles.
 
-    The sums of a tile lie in ``members`` warpgroups, as ``blocks`` blocks of ``registers`` in each
-    thread.
+    The sums of a tile lie in ``members`` warpgroups, as ``row_blocks`` blocks of ``block_sums`` in
+    each thread.
     """
 
-    parts: int
+    sharers: int
     tiles: int
     members: int
-    blocks: int
-    registers: int
+    row_blocks: int
+    block_sums: int
 
     @property
     def workspace_bytes(self) -> int:
         """Bytes of the workspace: tickets, then sums. All of it is zero before and after."""
-        return self._ticket_bytes + 4 * self._layout.size if self.parts > 1 else 0
+        return self._ticket_bytes + 4 * self._layout.size if self.sharers > 1 else 0
 
     def lines(self, tile: str, member: str, slot: str, body: list[str]) -> list[str]:
         """Print how sums are added up, and ``body`` runs in the warpgroup that has them all.
@@ -53,7 +53,7 @@ class SharedDepth:
         expressions; ``slot`` is the address of a word of shared memory of the warpgroup's own.
         Lines read ``thread`` and ``group`` like those of the store.
         """
-        if self.parts == 1:
+        if self.sharers == 1:
             return body
         meet = ("tw::sync_named", "1 + group", f"{GROUP}")
         last = LastToCome("ticket", slot, "thread == 0", meet)
@@ -66,7 +66,7 @@ class SharedDepth:
             *self._each("d", lambda at, mine: [f"tw::atomic_add({at}, {mine});"]),
             # every thread's additions come before the ticket, which one thread takes for all
             *CUDA.written(last.publish, last.take),
-            *CUDA.when(f"{last.number} == {self.parts - 1}", merged),
+            *CUDA.when(f"{last.number} == {self.sharers - 1}", merged),
         ]
 
     def _each(self, prefix: str, line: Callable[[str, str], list[str]]) -> list[str]:
@@ -77,11 +77,13 @@ class SharedDepth:
             place = self._layout.index([index("member"), block, register, index("thread", GROUP)])
             return line(f"whole + {place.text}", f"sums[{block.text}][{register.text}]")
 
-        return unrolled(repeat(self.blocks, self.registers // 8) * repeat(1, 8), 0, body, prefix)
+        return unrolled(
+            repeat(self.row_blocks, self.block_sums // 8) * repeat(1, 8), 0, body, prefix
+        )
 
     @property
     def _layout(self) -> Layout:
-        return row_major(self.tiles * self.members, self.blocks, self.registers, GROUP)
+        return row_major(self.tiles * self.members, self.row_blocks, self.block_sums, GROUP)
 
     @property
     def _ticket_bytes(self) -> int:
@@ -94,38 +96,38 @@ def _take(at: str, mine: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ClusterDepth:
-    """The exchange in a cluster, whose ``parts`` blocks share the depth of a tile by rank.
+    """The exchange in a cluster, whose ``sharers`` blocks share the depth of a tile by rank.
 
     Each block ends up with the whole sums of a slice of the columns (reduce-scatter), as
-    ``members`` warpgroups hold them in ``blocks`` blocks of ``registers`` in each thread. Sums
+    ``members`` warpgroups hold them in ``row_blocks`` blocks of ``block_sums`` in each thread. Sums
     travel by asynchronous stores, which complete a barrier of the block they go to: it waits for
     the last of them and for nothing else.
     """
 
-    parts: int
+    sharers: int
     members: int
-    blocks: int
-    registers: int
+    row_blocks: int
+    block_sums: int
 
     @property
     def bytes(self) -> int:
         """Bytes of shared memory for what the other blocks send."""
-        return 4 * self._layout.size if self.parts > 1 else 0
+        return 4 * self._layout.size if self.sharers > 1 else 0
 
     def start_lines(self, barrier: str) -> list[str]:
         """Print how one thread initialises the barrier, ahead of ``fence_barrier_init``.
 
         ``barrier`` is an address.
         """
-        return [f"tw::mbarrier_init({barrier}, 1);"] if self.parts > 1 else []
+        return [f"tw::mbarrier_init({barrier}, 1);"] if self.sharers > 1 else []
 
     def expect_lines(self, barrier: str) -> list[str]:
         """Print how the same thread says, after the fence, how many bytes the barrier awaits."""
-        return [f"tw::mbarrier_arrive_expect({barrier}, {self.bytes});"] if self.parts > 1 else []
+        return [f"tw::mbarrier_arrive_expect({barrier}, {self.bytes});"] if self.sharers > 1 else []
 
     def ready_lines(self) -> list[str]:
         """Print how all threads announce that the barrier of their block is ready."""
-        return ["tw::cluster_arrive_relaxed();"] if self.parts > 1 else []
+        return ["tw::cluster_arrive_relaxed();"] if self.sharers > 1 else []
 
     def lines(self, received: str, barrier: str) -> list[str]:
         """Print how the whole sums of slice ``part`` get into the first registers of each block.
@@ -134,16 +136,16 @@ class ClusterDepth:
         of the store. Each block adds its own sums, then those of the ranks that follow its own in
         turn, so that results do not depend on timing.
         """
-        if self.parts == 1:
+        if self.sharers == 1:
             return []
         places, barriers = (
-            ", ".join(f"tw::map_shared({address}, {rank})" for rank in range(self.parts))
+            ", ".join(f"tw::map_shared({address}, {rank})" for rank in range(self.sharers))
             for address in (received, barrier)
         )
         return [
             *self.others_lines(),
-            f"const u32 to[{self.parts}] = {{{places}}};",
-            f"const u32 done[{self.parts}] = {{{barriers}}};",
+            f"const u32 to[{self.sharers}] = {{{places}}};",
+            f"const u32 done[{self.sharers}] = {{{barriers}}};",
             *self._each("o", self._send),
             f"tw::mbarrier_wait_cluster({barrier}, 0);",
             *self._each("i", lambda block, vector: self._receive(received, block, vector)),
@@ -155,11 +157,11 @@ class ClusterDepth:
         They do so once the main loop is over; nothing may be sent before. Each thread that arrived
         must also wait, the producer's included.
         """
-        return ["tw::sync_warp();", "tw::cluster_wait();"] if self.parts > 1 else []
+        return ["tw::sync_warp();", "tw::cluster_wait();"] if self.sharers > 1 else []
 
     def _each(self, prefix: str, lines: Callable[[Index, Index], list[str]]) -> list[str]:
         """Print ``lines(block, vector)`` for each vector of a slice."""
-        vectors = repeat(self.blocks, self._slice // VECTOR)
+        vectors = repeat(self.row_blocks, self._slice // VECTOR)
         return ["{", *unrolled(vectors, 0, lambda at: lines(*at), prefix), "}"]
 
     def _send(self, block: Index, vector: Index) -> list[str]:
@@ -173,13 +175,13 @@ class ClusterDepth:
                 f"sums[{block.text}][{(vector * VECTOR + rank * self._slice + e).text}]"
                 for e in range(VECTOR)
             ]
-            for rank in range(self.parts)
+            for rank in range(self.sharers)
         ]
         lines = []
         for rank, mine in enumerate(sums):
-            last = self.parts - 1 - rank
-            between = f"((part + {last}) % {self.parts})" if last else "part"
-            before = index(between, self.parts - 1)
+            last = self.sharers - 1 - rank
+            between = f"((part + {last}) % {self.sharers})" if last else "part"
+            before = index(between, self.sharers - 1)
             to = index(f"to[{rank}]") + self._place(before, block, vector)
             lines.append(
                 f"if (part != {rank}) tw::store_async_x4({to.text}, &{mine[0]}, done[{rank}]);"
@@ -193,7 +195,7 @@ class ClusterDepth:
         first = vector * VECTOR
         mine = [f"sums[{block.text}][{(first + e).text}]" for e in range(VECTOR)]
         lines = [f"float sent[{VECTOR}];"]
-        for before in range(self.parts - 1):
+        for before in range(self.sharers - 1):
             at = index(received) + self._place(index(before), block, vector)
             lines.append(f"tw::load_shared<{VECTOR}>(sent, {at.text});")
             lines += [f"{total} += sent[{e}];" for e, total in enumerate(mine)]
@@ -210,7 +212,7 @@ class ClusterDepth:
     @property
     def _slice(self) -> int:
         """Sums of a thread in a slice of each block."""
-        return self.registers // self.parts
+        return self.block_sums // self.sharers
 
     @property
     def _layout(self) -> Layout:
@@ -219,4 +221,4 @@ class ClusterDepth:
         So there are no bank conflicts.
         """
         vectors = self._slice // VECTOR
-        return row_major(self.parts - 1, self.members, self.blocks, vectors, GROUP, VECTOR)
+        return row_major(self.sharers - 1, self.members, self.row_blocks, vectors, GROUP, VECTOR)

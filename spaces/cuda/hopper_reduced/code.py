@@ -42,7 +42,9 @@ class ReducedPlan(HopperPlan):
     def store(self) -> ReducedStore:
         """The end of a tile: its sums are reduced."""
         whole = super().store
-        return ReducedStore(whole.finish, False, whole.blocks, whole.columns, 0, None, self.rows)
+        return ReducedStore(
+            whole.finish, False, whole.row_blocks, whole.columns, 0, None, self.rows
+        )
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ class SliceRows:
 
 @dataclass(frozen=True)
 class ReducedStore(TileStore):
-    """The end of a tile that reduces the scores of ``rows``, in ``blocks`` blocks."""
+    """The end of a tile that reduces the scores of ``rows``, in ``row_blocks`` blocks."""
 
     rows: SliceRows | None = None
 
@@ -167,4 +167,4 @@ class ReducedStore(TileStore):
         there = f"row0 + b * {BLOCK} < {rows.chained.row_count}"
         there += f" && column0 < {rows.chained.key.extent}"
         blocks = CUDA.when(there, body)
-        return CUDA.loop("b", self.blocks, blocks, unroll=True, brief=True)
+        return CUDA.loop("b", self.row_blocks, blocks, unroll=True, brief=True)

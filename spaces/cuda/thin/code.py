@@ -20,7 +20,7 @@ from tilewright.spaces.cuda.blocks.grid_code import GridCode
 from tilewright.spaces.cuda.blocks.tile_grid import TileGrid
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.thin.large import LargeOperand
-from tilewright.spaces.cuda.thin.matrices import MatrixInstructions, TurnedMatrices
+from tilewright.spaces.cuda.thin.matrices import MatrixInstructions, TransposedMatrices
 from tilewright.spaces.cuda.thin.multiply import MultiplyAdds, Place, ThinMultiply
 from tilewright.spaces.cuda.thin.sizes import ThinSizes
 from tilewright.spaces.cuda.thin.small import SmallOperand
@@ -30,7 +30,7 @@ from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernels.text import CUDA
 
 CODE: dict[str, type[ThinMultiply]] = dict(
-    zip(WAYS, (MultiplyAdds, MatrixInstructions, TurnedMatrices), strict=True)
+    zip(WAYS, (MultiplyAdds, MatrixInstructions, TransposedMatrices), strict=True)
 )
 """The code of each way to multiply."""
 

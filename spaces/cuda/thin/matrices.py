@@ -144,7 +144,7 @@ class MatrixInstructions(ThinMultiply):
 
 
 @dataclass(frozen=True)
-class TurnedMatrices(MatrixInstructions):
+class TransposedMatrices(MatrixInstructions):
     """Products by ``mma.sync`` with the small operand as the first matrix.
 
     One column of a thread and four neighbouring terms are its part of one instruction, which has

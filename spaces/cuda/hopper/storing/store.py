@@ -30,7 +30,7 @@ CHUNK = 64
 
 @dataclass(frozen=True)
 class TileStore:
-    """The store of ``blocks`` blocks of 64 x ``columns`` sums, see :class:`GroupSums`.
+    """The store of ``row_blocks`` blocks of 64 x ``columns`` sums, see :class:`GroupSums`.
 
     Lines read ``thread`` and ``group``, the numbers in the warpgroup and of it, and the position of
     the first sum in the output, ``row0`` and ``column0``. If the output is staged, they also read
@@ -41,7 +41,7 @@ class TileStore:
 
     finish: Finish
     swapped: bool
-    blocks: int
+    row_blocks: int
     columns: int
     buffers: int
     fetched: Operand | None = None
@@ -87,7 +87,7 @@ class TileStore:
         """Print how a tile's fetches are issued, once TMA has read the buffers' old contents."""
         if not self.fetched:
             return []
-        chunks = product(range(self.blocks), range(self.columns // self.chunk))
+        chunks = product(range(self.row_blocks), range(self.columns // self.chunk))
         loads = [
             line
             for number, (m, n) in enumerate(chunks)
@@ -108,7 +108,7 @@ class TileStore:
             thread = f"const int thread = tw::opaque((int)threadIdx.x % {2 * BLOCK});"
             return CUDA.block(thread, *write(m, n))
 
-        chunks = unrolled(repeat(self.blocks, self.columns // self.chunk), 0, body, "c")
+        chunks = unrolled(repeat(self.row_blocks, self.columns // self.chunk), 0, body, "c")
         return [*(arrived if self.fetched else []), *chunks]
 
     def last_lines(self) -> list[str]:
