@@ -50,6 +50,22 @@ class Schedule:
         return canonical_json(self.to_json())
 
     @staticmethod
+    def from_text(text: str) -> Schedule:
+        """Return the schedule that ``str`` writes like this: ``low_bit: tile_rows=8 splits=2``."""
+        template, colon, words = text.partition(":")
+        decisions: dict[str, object] = {}
+        for word in words.split():
+            name, equals, value = word.partition("=")
+            if not equals:
+                raise InputError(f"{word!r:.80} is no decision; needs name=value")
+            known = {"True": True, "False": False}
+            whole = value.removeprefix("-").isdecimal() and len(value) < len(str(LARGEST))
+            decisions[name] = int(value) if whole else known.get(value, value)
+        if not colon:
+            raise InputError(f"{text!r:.80} is no schedule; needs 'template: name=value ...'")
+        return Schedule.from_json({"template": template.strip(), "decisions": decisions})
+
+    @staticmethod
     def from_json(data: Mapping[str, object]) -> Schedule:
         """Return the schedule in ``data``. Only its form is checked: a space validates its
         values."""

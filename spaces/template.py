@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -107,6 +107,11 @@ class Template(ABC):
         """Return a kernel for all extents of ``axis`` up to the workload's, for which
         :meth:`why_not_open` has no reason. Raises :class:`InputError` if there is none."""
         raise InputError(f"kernels of {self.name} have fixed extents")
+
+    def layouts(self, schedule: Schedule) -> Iterable[str]:
+        """Say, a line each, where a schedule's kernel keeps its arrays; none if the template does
+        not tell."""
+        return ()
 
     @classmethod
     def numerics_of(cls, workload: Workload) -> Numerics:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from tilewright.scheduler.cli.options import AnswerFormat, Format, TargetName, Threads
 from tilewright.scheduler.cli.workload_arguments import (
@@ -22,9 +25,18 @@ from tilewright.scheduler.cli.workload_arguments import (
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import parameters_of
 
+ScheduleText = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Say where the kernel of this schedule keeps its arrays: template: name=value ...",
+    ),
+]
+
 if TYPE_CHECKING:
     from tilewright.spaces.language import Program
     from tilewright.spaces.target import Target
+    from tilewright.spaces.workloads.workload import Workload
 
 
 def show_command(
@@ -34,6 +46,7 @@ def show_command(
     gradient: GradientNames = None,
     saved: SavedNames = None,
     table: Tables = None,
+    schedule: ScheduleText = None,
     target: TargetName = "cpu",
     threads: Threads = None,
 ) -> None:
@@ -63,6 +76,21 @@ def show_command(
         is_fast = template.numerics_of(workload) is Numerics.FAST
         serves = "serves it with numerics=fast" if is_fast else "serves it"
         put(f"  {template.name}: {reason or serves}")
+    if schedule is not None:
+        put("\n".join(["", *_layouts(workload, machine, schedule)]))
+
+
+def _layouts(workload: Workload, target: Target, text: str) -> Iterator[str]:
+    """Yield where the kernel of a schedule keeps its arrays."""
+    from tilewright.spaces.registry import space_for
+    from tilewright.spaces.schedule import Schedule
+
+    space, schedule = space_for(workload, target), Schedule.from_text(text)
+    if reason := space.why_not(schedule):
+        raise InputError(f"schedule is not in the space: {reason}")
+    yield f"layouts of {schedule}:"
+    found = [f"  {line}" for line in space.templates[schedule.template].layouts(schedule)]
+    yield from found or [f"  {schedule.template} does not tell"]
 
 
 def operators_command(format: AnswerFormat = Format.TABLE) -> None:

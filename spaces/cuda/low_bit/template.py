@@ -6,8 +6,9 @@ out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -33,6 +34,10 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.spaces.cuda.low_bit.matrix import MatrixCode
+    from tilewright.spaces.cuda.low_bit.scalar import ScalarCode
 
 MOST_ROWS = 8
 """Rows of a block at most without tensor cores: more have too many sums."""
@@ -109,14 +114,22 @@ class CudaLowBit(CudaTemplate):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        called = (LIBRARY[name] for name in sorted(LIBRARY.keys() & self.workload.functions))
+        return self._code(schedule).kernel(PRELUDE + "".join(called))
+
+    def layouts(self, schedule: Schedule) -> Iterable[str]:
+        """See ``spaces.cuda.low_bit.layouts``."""
+        from tilewright.spaces.cuda.low_bit.layouts import layouts
+
+        return layouts(self._code(schedule))
+
+    def _code(self, schedule: Schedule) -> ScalarCode | MatrixCode:
         from tilewright.spaces.cuda.low_bit.matrix import MatrixCode
         from tilewright.spaces.cuda.low_bit.scalar import ScalarCode
 
         sizes = CodedSizes(self.product, schedule.values)
-        called = (LIBRARY[name] for name in sorted(LIBRARY.keys() & self.workload.functions))
         kind = MatrixCode if sizes.on_tensor_cores else ScalarCode
-        code = kind(sizes, self.decoding, self.arguments, self.entry(schedule))
-        return code.kernel(PRELUDE + "".join(called))
+        return kind(sizes, self.decoding, self.arguments, self.entry(schedule))
 
 
 def _fragment_rows(product: CodedProduct) -> tuple[int, ...]:

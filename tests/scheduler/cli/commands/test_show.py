@@ -6,12 +6,16 @@ import json
 import re
 import shlex
 
+import numpy as np
 import pytest
 
 from tests.scheduler.cli.command import ask, one_line
 from tilewright.scheduler.cli.app import run
 from tilewright.spaces.language import program
 from tilewright.spaces.named import names
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import detect_target, target_from_json, target_names
 
 TEXT = "y[r, c] = softmax[c](x[r, c])"
@@ -103,3 +107,51 @@ def test_what_is_derived_is_shown(capsys):
 def test_bad_input_is_one_line(words, message, capsys, here):
     assert run(["show", *words]) == 2
     assert message in one_line(capsys.readouterr().err)
+
+
+CODED = "q: {0}[n, k](packed); a: bfloat16[m, k]; y[m, n] = sum[k](a[m, k] * (q[n, k] - 4))"
+DECISIONS = (
+    "low_bit: tile_rows={1} warp_tiles=1 warp_columns=1 warp_depth=1 in_flight=1 block_depth=1 "
+    "splits=1 scales=late multiply={2}"
+)
+
+
+@pytest.mark.parametrize("code", ["uint4", "uint3"])
+@pytest.mark.parametrize(("rows", "multiply"), [(16, "mma"), (8, "fma")])
+def test_layouts_of_a_schedule_are_those_of_its_kernel(capsys, code, rows, multiply):
+    given = [CODED.format(code), "m=16", "n=256", "k=512", "--target", "cuda:sm_90a"]
+    schedule = DECISIONS.format(code, rows, multiply)
+    shown = ask(capsys, "show", *given, "--schedule", schedule).partition("layouts of ")[2]
+    assert shown.startswith(schedule)
+    w = workload(CODED.format(code), m=16, n=256, k=512)
+    kernel = space_for(w, detect_target("cuda:sm_90a")).lower(Schedule.from_text(schedule))
+    assert f"shared memory: {kernel.call.launches[0].shared_bytes} bytes" in shown
+    sums = re.search(r"float s((\[\d+\])+) = ", kernel.source.body)[1]
+    said = re.search(r"sums in registers: s((\[\d+[^]]*\])+)", shown)[1]
+    assert re.sub(r"(\d+)[^]]*", r"\1", said) == sums
+    last = "w2 bits 15 and 31 on (1)" if code == "uint3" else "w3 bits 12 and 28 on (4)"
+    assert last in shown
+    assert ("ldmatrix" in shown) == (multiply == "mma")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("low_bit tile_rows=8", "is no schedule; needs 'template: name=value ...'"),
+        ("low_bit: tile_rows", "'tile_rows' is no decision; needs name=value"),
+        ("low_bit: tile_rows=9", "schedule is not in the space"),
+    ],
+)
+def test_a_schedule_that_is_none_is_one_line(capsys, text, complaint):
+    given = ["show", CODED.format("uint4"), "m=16", "n=256", "k=512", "--target", "cuda:sm_90a"]
+    assert run([*given, "--schedule", text]) == 2
+    assert complaint in one_line(capsys.readouterr().err)
+
+
+def test_a_template_may_not_tell_its_layouts(capsys):
+    w = workload("matmul m=64 n=64 k=64")
+    space = space_for(w, detect_target("cuda:sm_80"))
+    schedule = next(iter(space.schedule(row) for row in space.sample(np.random.default_rng(0), 1)))
+    sizes = ("matmul", "m=64", "n=64", "k=64", "--target", "cuda:sm_80")
+    assert "does not tell" in ask(capsys, "show", *sizes, "--schedule", str(schedule))
+    assert Schedule.from_text(str(schedule)) == schedule
