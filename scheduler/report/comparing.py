@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.measure.estimates import Estimate
 from tilewright.scheduler.report.figure import Axis, Figure, Kind, series
 from tilewright.scheduler.report.material import Material
+from tilewright.scheduler.report.plausible import plausible
 
 if TYPE_CHECKING:
     from tilewright.spaces.workloads.workload import Workload
@@ -110,13 +111,18 @@ def compared(here: Sequence[Material], there: Sequence[Material]) -> Comparison:
         if other is not None and material.latency is not None and other.latency is not None:
             pairs.append(_pair(material, material.latency, other.latency))
     pairs.sort(key=lambda pair: pair.ratio.value)
-    ratios = [pair.ratio.value for pair in pairs]
+    ratios = [ratio for pair in pairs if (ratio := plausible(pair.ratio.value))]
     mean = float(np.exp(np.mean(np.log(ratios)))) if ratios else None
     return Comparison(tuple(pairs), len(here) - len(pairs), len(there) - len(pairs), mean)
 
 
 def _pair(material: Material, here: Estimate, there: Estimate) -> Pair:
     ratio = Estimate(
-        there.value / here.value, there.low / here.high, there.high / max(here.low, 1e-300)
+        _over(there.value, here.value), _over(there.low, here.high), _over(there.high, here.low)
     )
     return Pair(material.workload, material.name, material.target.summary, here, there, ratio)
+
+
+def _over(there: float, here: float) -> float:
+    """Return a ratio of times, a finite one whatever they are."""
+    return min(there / max(here, 1e-300), 1e300)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, log10
 
 from tilewright.scheduler.cli.output import seconds, times
 from tilewright.scheduler.cli.text import plain
 from tilewright.scheduler.report.figure import Axis
+from tilewright.scheduler.report.plausible import LEAST, MOST
 
 WIDTH, RIGHT, BOTTOM, TOP = 440, 12, 40, 8
 NAMES_LEFT = 160  # width of names along the y axis
@@ -22,7 +23,7 @@ Scale = Callable[[float], float]
 
 def axis_ends(values: Sequence[float], log: bool) -> tuple[float, float]:
     """Return the ends of an axis that shows all values."""
-    known = [v for v in values if isfinite(v) and (v > 0 or not log)]
+    known = [v for v in values if abs(v) <= MOST and (v >= LEAST or not log)]
     if not known:
         return (1.0, 10.0) if log else (0.0, 1.0)
     low, high = min(known), max(known)

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import fsum, isfinite
+from math import fsum
 from typing import TYPE_CHECKING
+
+from tilewright.scheduler.report.plausible import plausible
 
 if TYPE_CHECKING:
     from tilewright.measure.records.run import Run
@@ -34,12 +36,12 @@ class Region:
     @property
     def ours(self) -> float | None:
         """Seconds of a call of the kernel."""
-        return _seconds(self.run.configuration.get("region_seconds"))
+        return plausible(self.run.configuration.get("region_seconds"))
 
     @property
     def torch(self) -> float | None:
         """Seconds of a call of torch's compiled code."""
-        return _seconds(self.run.configuration.get("region_torch_seconds"))
+        return plausible(self.run.configuration.get("region_torch_seconds"))
 
     @property
     def computed_by(self) -> tuple[str, str]:
@@ -88,12 +90,12 @@ class Graph:
     @property
     def ours(self) -> float | None:
         """Seconds of a call of the whole with kernels."""
-        return _seconds(self._run.configuration.get("ours_seconds"))
+        return plausible(self._run.configuration.get("ours_seconds"))
 
     @property
     def torch(self) -> float | None:
         """Seconds of a call of the whole as torch alone compiles it."""
-        return _seconds(self._run.library_seconds)
+        return plausible(self._run.library_seconds)
 
     @cached_property
     def expected(self) -> float | None:
@@ -128,9 +130,3 @@ def graphs_of(materials: Sequence[Material]) -> list[Graph]:
     graphs.sort(key=lambda graph: graph.compiled_at)
     latest = {graph._about: graph for graph in graphs}
     return sorted(latest.values(), key=lambda graph: -graph.compiled_at)
-
-
-def _seconds(told: object) -> float | None:
-    if isinstance(told, int | float) and isfinite(told) and told > 0:
-        return float(told)
-    return None

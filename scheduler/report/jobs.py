@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from tilewright.scheduler.cli.output import times
 from tilewright.scheduler.cli.text import counted
 from tilewright.scheduler.report.figure import Axis, Figure, Kind, Series, series
+from tilewright.scheduler.report.plausible import plausible
 from tilewright.scheduler.suites.suite import section_weights
 from tilewright.scheduler.turns import GAIN
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.validation.checks import positive
 
 if TYPE_CHECKING:
     from tilewright.measure.records.record import Record
@@ -45,12 +45,13 @@ class Layer:
     def weight(self) -> float:
         """The factor by which its latency counts in the job."""
         told = self.run.configuration
-        try:
-            if isinstance(sections := told.get("sections"), Mapping):
-                return fsum(section_weights(sections).values())
-            return positive("weight", told.get("weight", 1.0))
-        except InputError:
-            return 1.0
+        weight = told.get("weight")
+        if isinstance(sections := told.get("sections"), Mapping):
+            try:
+                weight = sum(section_weights(sections).values())
+            except InputError:
+                return 1.0
+        return plausible(weight) or 1.0
 
     @cached_property
     def steps(self) -> list[tuple[float, float]]:
@@ -58,8 +59,9 @@ class Layer:
         found: list[tuple[float, float]] = []
         for record in self.trials:
             m = record.measurement
-            if m.ok and m.score and (not found or m.score < found[-1][1]):
-                found.append((m.started_at + m.run_seconds, m.score))
+            score = plausible(m.score) if m.ok else None
+            if score is not None and (not found or score < found[-1][1]):
+                found.append((m.started_at + m.run_seconds, score))
         return found
 
     @property
@@ -90,7 +92,7 @@ class Layer:
 
     def of_torch(self) -> float | None:
         """Return torch's latency, where it was timed in turns with the kernel."""
-        return self.material.torch.library_seconds if self.material.torch else None
+        return plausible(self.material.torch.library_seconds) if self.material.torch else None
 
     def of_faster(self) -> float | None:
         """Return the latency of the faster of both."""

@@ -20,6 +20,7 @@ from tilewright.measure.records.measurement import NUMPY, Measurement
 from tilewright.measure.records.ranking import SEARCH
 from tilewright.scheduler.machine import measured_peaks
 from tilewright.scheduler.report.garbage import uncollected
+from tilewright.scheduler.report.plausible import plausible
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import parameters_of, workload
 from tilewright.spaces.registry import space_for
@@ -128,8 +129,9 @@ class Material:
         """Speed-up over torch's compiled code, where :func:`torch.compile` compared them."""
         if self.torch is None:
             return None
-        ours, theirs = self.torch.configuration.get("ours_seconds"), self.torch.library_seconds
-        return theirs / ours if isinstance(ours, float) and ours > 0 and theirs else None
+        ours = plausible(self.torch.configuration.get("ours_seconds"))
+        theirs = plausible(self.torch.library_seconds)
+        return theirs / ours if ours and theirs else None
 
     @property
     def over_fastest(self) -> tuple[str, Estimate] | None:

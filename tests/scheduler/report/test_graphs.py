@@ -86,6 +86,14 @@ def test_what_a_stranger_noted_is_no_number(tmp_path, bad):
     assert isinstance(found.model, str)
 
 
+def test_times_that_cannot_be_add_up_to_nothing(tmp_path):
+    huge, tiny = {"region_seconds": 1e308, "places": 2**62}, {"region_torch_seconds": 1e308}
+    runs = graph("a", 1.7e9, KERNEL | huge, KERNEL | tiny, torch=1e308)
+    (found,) = graphs_in(database_of(tmp_path / "db", *runs))
+    assert [each.saved for each in found.regions] == [0, 0]
+    assert (found.expected, found.measured) == (None, None)
+
+
 def test_a_page_has_the_table_and_markup_stays_text(tmp_path):
     told = dict.fromkeys(("model", "graph", "by", "why"), PRINTABLE)
     runs = [*graph("a", 1.7e9, KERNEL, TORCH), *graph("b", 1.7e9 + 1, KERNEL | told)]

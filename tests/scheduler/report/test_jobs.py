@@ -9,9 +9,12 @@ import pytest
 
 from tests.scheduler.report.made_up import HOSTILE, hostile, many, of_records, record, suite
 from tilewright.measure.database import Database
+from tilewright.measure.records.run import Run
+from tilewright.measure.testing.made_up import TARGET
 from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.report.jobs import course, jobs_of, pareto
 from tilewright.scheduler.report.material import Material, read_materials
+from tilewright.spaces.operators import workload
 
 pytest.importorskip("jinja2", reason="needs the extra report")
 
@@ -50,6 +53,25 @@ def test_figures_show_each_layer_and_the_course_of_the_whole(tmp_path):
     gains = [29 / (4 * latency + 5) for latency in (6, 3, 2)]
     assert steps.y == pytest.approx((*gains, 29 / 12, 29 / 12))
     assert steps.x == pytest.approx((0.0, 10.2, 20.2, 21.2, 40.0))
+
+
+@pytest.mark.parametrize("weight", [1e308, 5e-324])
+@pytest.mark.parametrize("scores", [(1e5, 1e4), (1e308, 1.0), (1e-300, 1e-310)])
+def test_weights_and_times_that_cannot_be_count_for_nothing(tmp_path, weight, scores):
+    told = {"suite": "strange", "sections": {"a": weight, "b": weight}}
+    works = [workload("softmax", r=8, c=32 + n) for n in range(2)]
+    runs = [Run(f"r{n}", w, TARGET, session="s", configuration=told) for n, w in enumerate(works)]
+    records = [
+        record(10 * turn + n, score, work, run=f"r{n}")
+        for n, work in enumerate(works)
+        for turn, score in enumerate(scores)
+    ]
+    materials = materials_of(of_records(tmp_path / "db", records, runs))
+    (job,) = jobs_of(materials)
+    assert [layer.weight for layer in job.layers] == [1.0, 1.0]
+    assert job.gain in (None, 1.0, pytest.approx(10.0))
+    assert pareto(materials).svg()
+    assert course(materials).svg()
 
 
 def test_the_fastest_rival_is_named(tmp_path):

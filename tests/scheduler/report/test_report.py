@@ -242,6 +242,17 @@ def test_ratios_are_drawn_with_their_intervals_and_are_data(tmp_path, capsys):
     assert (len(alone["pairs"]), alone["only_here"], alone["only_there"]) == (1, 0, 0)
 
 
+@pytest.mark.parametrize("score", [5e-324, 1e-310, 1e300, 1.7e308])
+def test_times_that_cannot_be_are_no_reason_to_fail(tmp_path, score):
+    """A stranger's database may hold any number; the page, the figures and comparisons stand it."""
+    records = [record(0, 1e-3), record(1, score), record(2, score, softmax(1))]
+    strange, sound = of_records(tmp_path / "a", records), of_records(tmp_path / "b", records[:1])
+    out = tmp_path / "report.html"
+    for words in ((strange,), (strange, "--compare", sound), (sound, "--compare", strange)):
+        assert run(["report", "--db", *map(str, words), "--out", str(out)]) == 0
+        assert "What was tuned" in out.read_text()
+
+
 def test_databases_that_share_nothing_are_said_to(tmp_path):
     one = of_records(tmp_path / "one", [record(1, 1e-3)])
     other = of_records(tmp_path / "other", [record(1, 1e-3, softmax(0))])
