@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from torch import fx
 
+from tilewright.scheduler.dispatch.open_kernels import why_not_open
+from tilewright.scheduler.dispatch.profile import PROBED
 from tilewright.scheduler.torch.kernels.open_keys import family_of_key, is_open
 from tilewright.scheduler.torch.regions.growth import (
     behind,
@@ -243,9 +245,11 @@ class _Partitioning:
         if not is_open(found):
             return region
         try:
-            family_of_key(found)
+            family = family_of_key(found)
         except InputError as error:
             return f"a dynamic size: {error}"
+        if not family.independent and (reason := why_not_open(family, PROBED.last, self._target)):
+            return f"a dynamic size: {reason}"
         return replace(region, open_key=found)
 
     def _served(self, text: str, is_two: bool) -> Workload | str:

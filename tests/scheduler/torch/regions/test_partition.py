@@ -11,7 +11,7 @@ from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 from tests.scheduler.torch import blocks  # noqa: E402
 from tests.scheduler.torch.translated import agree, computed  # noqa: E402
 from tilewright.scheduler.torch.extraction.capture import captured  # noqa: E402
-from tilewright.scheduler.torch.kernels.open_keys import is_open  # noqa: E402
+from tilewright.scheduler.torch.kernels.open_keys import family_of_key, is_open  # noqa: E402
 from tilewright.scheduler.torch.regions.partition import Partition, partition  # noqa: E402
 from tilewright.scheduler.torch.translation.attention import BY_CPU as ATTENTION  # noqa: E402
 from tilewright.scheduler.torch.translation.nodes import name_of  # noqa: E402
@@ -56,22 +56,42 @@ def test_every_product_of_a_block_is_in_a_region_and_little_is_left(name: str) -
 )
 def test_one_axis_of_any_extent_is_open_and_more_are_left_to_torch(name: str, refused) -> None:
     """Rows of products are one axis; a text's own rows are two of attention."""
+    graph = with_symbols(*blocks.BLOCKS[name]())
+    found = partition(graph, TARGET)
+    assert {name_of(refusal.anchor) for refusal in found.refusals} == refused
+    assert all("a dynamic size" in refusal.reason for refusal in found.refusals)
+    assert all(is_open(region.key) for region in found.regions)
+    assert len(found.regions) == (4 if name == "gpt2" else 0)
+    nodes = {node for region in found.regions for node in found.in_graph(region).nodes}
+    assert nodes <= set(graph.nodes)
+
+
+def with_symbols(module: torch.nn.Module, args: tuple[torch.Tensor, ...]) -> torch.fx.Graph:
+    """Return the graph of a module whose sizes are symbols."""
     graphs: list[torch.fx.Graph] = []
 
     def keep(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable:
         graphs.append(module.graph)
         return make_boxed_func(module.forward)
 
-    module, args = blocks.BLOCKS[name]()
     with torch.no_grad():
         torch.compile(module.eval(), backend=aot_autograd(fw_compiler=keep), dynamic=True)(*args)
-    found = partition(graphs[0], TARGET)
-    assert {name_of(refusal.anchor) for refusal in found.refusals} == refused
+    return graphs[0]
+
+
+class TotalOfRows(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(32, 48))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x @ self.weight).exp().sum(0)
+
+
+def test_rows_that_are_reduced_have_no_open_kernel_and_products_before_them_have() -> None:
+    found = partition(with_symbols(TotalOfRows(), (torch.randn(20, 32),)), TARGET)
+    assert [family_of_key(region.key).independent for region in found.regions] == [True]
     assert all("a dynamic size" in refusal.reason for refusal in found.refusals)
-    assert all(is_open(region.key) for region in found.regions)
-    assert len(found.regions) == (4 if name == "gpt2" else 0)
-    nodes = {node for region in found.regions for node in found.in_graph(region).nodes}
-    assert nodes <= set(graphs[0].nodes)
 
 
 @pytest.mark.parametrize("name", ["bert", "convnext"])
