@@ -6,7 +6,7 @@ import pytest
 from tests.kernels import planted
 from tests.spaces.cpu.chained.test_chain import outputs
 from tests.spaces.cpu.chained.test_template import TARGET, complaints, computation, kernels
-from tests.spaces.cpu.native import check_bugs_are_found
+from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels
 from tilewright.spaces.registry import space_for
 
 PRODUCT = "p[i,j] = sum[d](x[i,d] * u[d,j])\n"
@@ -44,10 +44,11 @@ def test_the_first_of_equal_ones_is_found(value, places, wanted, tmp_path):
     inputs["x"][...] = 0
     inputs["b"][...] = 0
     inputs["b"][places] = value
-    for number, kernel in enumerate(kernels(w, 6)):
-        (tmp_path / f"{number}").mkdir()
-        arrays = outputs(kernel, w, inputs, tmp_path / f"{number}", np.int32)
-        assert (arrays[0] == wanted).all(), kernel.call.entry
+    made = kernels(w, 6)
+    library = compile_kernels(made, TARGET, tmp_path)
+    for kernel in made:
+        (found,) = outputs(kernel, library, w, inputs, np.int32)
+        assert (found == wanted).all(), kernel.call.entry
 
 
 ROW, KEY = np.indices((45, 150))
@@ -69,10 +70,11 @@ def test_where_nothing_is_above_minus_infinity_it_is_the_first_key_that_is_seen(
     inputs["x"][...] = 0
     inputs["b"][...] = -np.inf
     wanted = SEEN[condition].argmax(axis=1)
-    for number, kernel in enumerate(kernels(w, 6)):
-        (tmp_path / f"{number}").mkdir()
-        arrays = outputs(kernel, w, inputs, tmp_path / f"{number}", np.int32)
-        assert (arrays[0] == wanted).all(), kernel.call.entry
+    made = kernels(w, 6)
+    library = compile_kernels(made, TARGET, tmp_path)
+    for kernel in made:
+        (found,) = outputs(kernel, library, w, inputs, np.int32)
+        assert (found == wanted).all(), kernel.call.entry
 
 
 BUGS = {
@@ -107,10 +109,10 @@ def test_a_kernel_that_takes_the_last_of_equal_ones_is_seen(tmp_path):
     inputs = w.make_inputs(0)
     inputs["x"][...] = 0
     right = kernels(w, 1)[0]
-    wrong = planted(right, r"tw_above\((c0), (t0)\)", r"(\1 >= \2)")
-    for kernel, folder in ((right, tmp_path / "right"), (wrong, tmp_path / "wrong")):
-        folder.mkdir()
-        (found,) = outputs(kernel, w, inputs, folder, np.int32)
+    wrong = planted(right, r"tw_above\((c0), (t0)\)", r"(\1 >= \2)", entry="wrong")
+    library = compile_kernels([right, wrong], TARGET, tmp_path)
+    for kernel in (right, wrong):
+        (found,) = outputs(kernel, library, w, inputs, np.int32)
         assert (found == 0).all() == (kernel is right)
 
 
