@@ -118,7 +118,7 @@ def buffer_variables(
 def worker_function(name: str, lines: Sequence[str]) -> list[str]:
     """Return the C function ``name`` that a ``worker`` runs in a ``call`` of the kernel."""
     head = [f"static void {name}(void *context, int worker) {{", "  const tw_call *call = context;"]
-    return [*head, *(f"  {line}" for line in lines), "}"]
+    return [*head, *[f"  {line}" for line in lines], "}"]
 
 
 def entry_function(entry: str, passes: Mapping[str, int]) -> list[str]:

@@ -80,7 +80,7 @@ class Printer:
 
     def block(self, *lines: str) -> list[str]:
         """Return lines in a scope of their own."""
-        return ["{", *(f"  {line}" for line in lines), "}"]
+        return ["{", *[f"  {line}" for line in lines], "}"]
 
     def _pragma(self, unroll: int | bool) -> str:
         return self.unroll if unroll is True else f"{self.unroll} {int(unroll)}"
@@ -121,10 +121,10 @@ def _around(head: str, inner: Inner, brief: bool = False) -> list[str]:
     if isinstance(inner, str):
         return [f"{head} {inner}"]
     if not brief:
-        return [f"{head} {{", *(f"  {line}" for line in inner), "}"]
+        return [f"{head} {{", *[f"  {line}" for line in inner], "}"]
     first, *others = inner
     if first.startswith("#"):
-        return [head, *(f"  {line}" for line in inner)]
+        return [head, *[f"  {line}" for line in inner]]
     return [f"{head} {first}", *others]
 
 
