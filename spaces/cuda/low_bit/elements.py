@@ -13,7 +13,7 @@ from tilewright.spaces.cuda.loops.code import ACCESS
 from tilewright.spaces.derivation.products.coded import CodedProduct
 from tilewright.spaces.kernel import Argument
 from tilewright.spaces.language.program import Program
-from tilewright.spaces.language.tree import Expression, Number, Read
+from tilewright.spaces.language.tree import Binary, Call, Expression, Number, Read
 from tilewright.spaces.loops.nest import NestCode
 from tilewright.spaces.loops.numbers import FORMATS
 from tilewright.spaces.loops.plan import Plan
@@ -21,6 +21,8 @@ from tilewright.spaces.loops.scalars import Value
 from tilewright.spaces.low_bit.axes import axis_variable, row_axes
 
 Lines = list[str]
+MARGIN = 3
+"""Bytes less numbers this far from both ends are sums of two exponents of normal floats."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Elements:
         )
         for name, node in (("zero", product.zero), ("scale", product.scale)):
             if node is not None:
-                lines += self._value(name, node, group)
+                lines += self._power(name, node, group) or self._value(name, node, group)
         if product.matrix is not None:
             lines += self._matrix(product.matrix)
         if product.table is not None:
@@ -95,6 +97,22 @@ class Elements:
     def _value(self, name: str, node: Expression, axes: Lines) -> Lines:
         lines, value = self._nest(self.product.program).expression(node)
         body = [*axes, *lines, f"return (float)({value.real});"]
+        return self._function("float", name, "i64 row, i64 column, i64 depth", body)
+
+    def _power(self, name: str, node: Expression, axes: Lines) -> Lines:
+        """The function of a power of two whose exponent is a byte less a number; none for others.
+        It is put together of two: one has not all of these exponents."""
+        match node:
+            case Call("exp2", (Binary("-", Read() as read, Number(number)),)):
+                is_byte = self.product.program.operand[read.name].dtype == "uint8"
+                if not (is_byte and number.is_integer() and MARGIN <= number <= 255 - MARGIN):
+                    return []
+            case _:
+                return []
+        lines, value = self._nest(self.product.program).expression(read)
+        power = f"const i32 power = (i32){value.text} - {int(number)}, half = power / 2;"
+        halves = (f"tw::bits_float((u32)({each} + 127) << 23)" for each in ("half", "power - half"))
+        body = [*axes, *lines, power, f"return {' * '.join(halves)};"]
         return self._function("float", name, "i64 row, i64 column, i64 depth", body)
 
     def _matrix(self, node: Expression) -> Lines:

@@ -169,6 +169,19 @@ def test_scales_that_are_powers_of_two_in_bytes_show_mistakes():
     assert e.max() == 134
 
 
+def test_every_byte_is_the_exponent_of_a_power(emulator):
+    text = POWERS.replace("k // 32", "k // 64")
+    e = np.stack([np.arange(255), np.full(255, 127)], 1).astype(np.uint8)
+    codes = np.full((255, 128), 2, np.uint8)  # 1.0
+    a = np.eye(1, 128).astype(dtype("bfloat16").numpy)
+    arrays = {"q": tilewright.pack(codes, "float4_e2m1"), "a": a, "e": e}
+    for multiply, rows in (("mma", 8), ("fma", 1)):
+        _, kernel = case("float4_e2m1", text, (1, 255, 128), multiply=multiply, tile_rows=rows)
+        assert "exp2" not in kernel.source.body
+        found = emulator.run(kernel, arrays).outputs["y"]
+        np.testing.assert_array_equal(found, np.exp2(np.arange(255.0) - 127)[np.newaxis])
+
+
 BRAIN = tuple(name for name in ALL_NAMES if name != "float8_e8m0")
 HALVES = tuple(name for name in BRAIN if name != "float8_e3m4")
 
