@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil
 from statistics import median
 from typing import Any
@@ -20,14 +21,14 @@ import numpy as np
 import torch
 
 from experiments.low_bit.formats import BIAS, Format
-from experiments.models.choosing import build, process_pool
+from experiments.models.choosing import build, kernels, process_pool, spaces
 from experiments.models.gpu import FIRST, FURTHER, PARENTS, search
 from experiments.models.known import OWN, Known
 from experiments.operators.exploring.explore import Explorer
 from experiments.operators.summary import spread
 from experiments.recorded import recorded_schedule
 from experiments.resuming import resume, write
-from tilewright import detect_target, pack
+from tilewright import Workload, detect_target, pack
 from tilewright.measure.cuda.launching import entry_point, load_functions, prepare
 from tilewright.measure.interfaces import Built
 from tilewright.scheduler.torch.backend.replays import replayed
@@ -162,11 +163,11 @@ class Tuned:
 
     def ask(self, processes: Executor) -> Future[list[Built]]:
         """Return the next schedules, on their way."""
-        parents, count = self.explorer.best[:PARENTS], FURTHER if self.turns else FIRST
-        self.turns += 1
-        given = (self.workload, self.target, parents, count, self.turns, self.known, self.name)
-        self.known = Known()
-        return processes.submit(build, *given)
+        parents, self.turns = self.explorer.best[:PARENTS], self.turns + 1
+        product = (self.workload, self.target)
+        if parents:
+            return processes.submit(neighbours, *product, parents, set(self.built), self.turns)
+        return processes.submit(build, *product, (), FIRST, self.turns, self.known, self.name)
 
     def tell(self, found: Sequence[Built]) -> None:
         """Judge and time what is new."""
@@ -197,6 +198,22 @@ class Tuned:
             best = min(times, key=lambda number: median(times[number]))
             found |= _spread(times[best]) | {"schedule": explored[best]["schedule"]}
         return found | {"explored": explored[:OWN]}
+
+
+def neighbours(
+    workload: Workload,
+    target: CudaTarget,
+    parents: Sequence[Schedule],
+    tried: Collection[Schedule],
+    seed: int,
+) -> list[Built]:
+    """Return built kernels of neighbours of the fastest schedules, chosen at random, and of random
+    schedules once all neighbours were tried."""
+    space, generator = spaces(workload, target), np.random.default_rng(seed)
+    near = generator.permutation(space.neighbours(space.rows(parents), generator))
+    rows = np.concatenate([near, space.sample(generator, FURTHER)])
+    new = (schedule for row in rows if (schedule := space.schedule(row)) not in tried)
+    return kernels(space, islice(new, FURTHER))
 
 
 def copies_of(tensors: Sequence[torch.Tensor]) -> Inputs:

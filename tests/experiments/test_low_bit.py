@@ -80,3 +80,13 @@ def test_copies_are_many_times_a_cache():
     copies = gpu.copies_of(tensors)
     assert len(copies) == gpu.MOST_COPIES
     assert len({each[0].data_ptr() for each in copies}) == gpu.MOST_COPIES
+
+
+def test_only_new_neighbours_are_built():
+    workload = Format("uint4").product(8, 64, 1024, gpu.KIND)
+    (first,) = build(workload, TARGET, (), 1, 1)
+    schedule = first.candidate.schedule
+    found = {b.candidate.schedule for b in gpu.neighbours(workload, TARGET, [schedule], [], 1)}
+    more = gpu.neighbours(workload, TARGET, [schedule], found, 1)
+    assert found.isdisjoint(built.candidate.schedule for built in more)
+    assert len(found) == gpu.FURTHER
