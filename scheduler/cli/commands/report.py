@@ -79,23 +79,19 @@ def report_command(
       tilewright report --db new.db --compare old.db
     """
     from tilewright.measure.database import Database
-    from tilewright.scheduler.report.comparing import ratios
     from tilewright.scheduler.report.material import read_materials
 
     _check_figure(only, format, compare is not None)
-    with Database(db, create=False) as database:
-        materials = read_materials(database, workloads or ())
-    comparison = None if compare is None else _compared(materials, compare, bool(workloads))
-    if format is ReportFormat.HTML:
-        page = _page(materials, db, comparison, compare or "")
-        _write(out or PAGE, page.encode(errors="backslashreplace"))
-    elif comparison is None:
-        _write(out or STANDARD_OUTPUT, _figures(materials, format, only))
-    elif format is ReportFormat.JSON:
-        told = comparison.to_json() if only is None else ratios(comparison).to_json()
-        _write(out or STANDARD_OUTPUT, json.dumps(told).encode())
-    else:
-        _write(out or STANDARD_OUTPUT, _drawn(ratios(comparison), format))
+    is_page = format is ReportFormat.HTML
+    place = out or (PAGE if is_page else STANDARD_OUTPUT)
+    with output_file(place, "a report") as file:  # told before the work if it cannot be written
+        with Database(db, create=False) as database:
+            materials = read_materials(database, workloads or ())
+        comparison = None if compare is None else _compared(materials, compare, bool(workloads))
+        about = (materials, comparison, format, only)
+        file.write(_page(materials, db, comparison, compare) if is_page else _content(*about))
+    if not is_stream(place):
+        print(f"report written to {place}")
 
 
 def _check_figure(only: str | None, format: ReportFormat, compares: bool) -> None:
@@ -128,11 +124,31 @@ def _compared(materials: list[Material], db: str, named: bool) -> Comparison:
     return compared(materials, [m for m in others if not named or m.workload.key in keys])
 
 
-def _page(materials: list[Material], db: str, comparison: Comparison | None, other: str) -> str:
+def _page(
+    materials: list[Material], db: str, comparison: Comparison | None, other: str | None
+) -> bytes:
     from tilewright.scheduler.report.page import check_library, report_page
 
     check_library()
-    return report_page(materials, db, comparison, other)
+    page = report_page(materials, db, comparison, other or "")
+    return page.encode(errors="backslashreplace")
+
+
+def _content(
+    materials: list[Material],
+    comparison: Comparison | None,
+    format: ReportFormat,
+    only: str | None,
+) -> bytes:
+    """Return a picture, or figures as JSON: of the comparison if there is one."""
+    from tilewright.scheduler.report.comparing import ratios
+
+    if comparison is None:
+        return _figures(materials, format, only)
+    if format is not ReportFormat.JSON:
+        return _drawn(ratios(comparison), format)
+    told = comparison.to_json() if only is None else ratios(comparison).to_json()
+    return json.dumps(told).encode()
 
 
 def _drawn(figure: Picture, format: ReportFormat) -> bytes:
@@ -173,10 +189,3 @@ def _picture(materials: list[Material], name: str) -> Picture:
             "allowed: name one"
         )
     return FIGURES[name](materials[0])
-
-
-def _write(path: Path, content: bytes) -> None:
-    with output_file(path, "a report") as file:
-        file.write(content)
-    if not is_stream(path):
-        print(f"report written to {path}")

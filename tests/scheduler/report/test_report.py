@@ -285,9 +285,11 @@ def test_bad_input_is_one_line(tmp_path, capsys):
     said = refused(capsys, *svg, "--compare", db, "--only", "history")
     assert "figure 'history' is unknown; allowed: ratios" in said
     missing = str(tmp_path / "missing" / "x.html")
-    assert f"cannot write {missing}" in refused(capsys, "--db", db, "--out", missing)
+    nothing = str(tmp_path / "nothing.db")
+    for read in (db, nothing):  # before anything is read
+        assert f"cannot write {missing}" in refused(capsys, "--db", read, "--out", missing)
     assert "is a database" in refused(capsys, "--db", db, "--out", db)
-    assert "no database" in refused(capsys, "--db", str(tmp_path / "nothing.db"))
+    assert "no database" in refused(capsys, "--db", nothing)
 
 
 def test_figures_are_png_where_resvg_is(tmp_path, capsysbinary):
