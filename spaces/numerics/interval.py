@@ -110,6 +110,8 @@ class Rules(Operations[Interval]):
         low = numbers.call(function, [inner.low])
         high = numbers.call(function, [inner.high])
         free = inner.free | (_is_nan(low) != _is_nan(high))
+        if known.period:  # NaN of infinities alone
+            free = free | (_is_nan(low) & _is_nan(high) & (inner.low < inner.high))
         ends = low, high
         low, high = numbers.least(*ends), numbers.greatest(*ends)
         for point in known.turning:
@@ -200,10 +202,13 @@ class Rules(Operations[Interval]):
         return Interval(value, value, nowhere(self.numbers))
 
     def _sum(self, a: Interval, b: Interval) -> Interval:
-        return self._of(a.low + b.low, a.high + b.high, a, b)
+        """Return the sum of the ends; anything where infinities of both signs may meet."""
+        least, most = self.numbers.constant(-float("inf")), self.numbers.constant(float("inf"))
+        meet = ((a.low <= least) & (b.high >= most)) | ((a.high >= most) & (b.low <= least))
+        return self._of(a.low + b.low, a.high + b.high, a, b, meet)
 
     def _difference(self, a: Interval, b: Interval) -> Interval:
-        return self._of(a.low - b.high, a.high - b.low, a, b)
+        return self._sum(a, self.negation(b))
 
     def _absorbed(self, a: Interval, b: Interval, found: Interval) -> Interval:
         """Return the sum ``found`` of two, which is ``a`` where ``b`` is less than an eighth of a
@@ -217,8 +222,15 @@ class Rules(Operations[Interval]):
         return Interval(low, high, found.free)
 
     def _product(self, a: Interval, b: Interval) -> Interval:
+        """Return the products of ends; anything where zero and an infinity may meet."""
         ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-        return self._hull(ends, a, b)
+        meet = (_holds_zero(a) & self._is_infinite(b)) | (_holds_zero(b) & self._is_infinite(a))
+        return self._hull(ends, a, b, meet)
+
+    def _is_infinite(self, a: Interval) -> Any:
+        """Tell where an interval holds an infinity."""
+        infinite = self.numbers.constant(float("inf"))
+        return (a.low <= -infinite) | (a.high >= infinite)
 
     def _quotient(self, a: Interval, b: Interval) -> Interval:
         ends = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]
@@ -253,18 +265,19 @@ class Rules(Operations[Interval]):
             free = free | (_is_nan(corner) != _is_nan(corners[0]))
         return self._off(Interval(found.low, found.high, free), function)
 
-    def _hull(self, ends: Sequence[Any], a: Interval, b: Interval) -> Interval:
+    def _hull(self, ends: Sequence[Any], a: Interval, b: Interval, meet: Any = None) -> Interval:
         low = high = ends[0]
         for end in ends[1:]:
             low, high = self.numbers.least(low, end), self.numbers.greatest(high, end)
-        return self._of(low, high, a, b)
+        return self._of(low, high, a, b, meet)
 
-    def _of(self, low: Any, high: Any, a: Interval, b: Interval) -> Interval:
-        """Return the interval between two numbers; nothing is known where they are NaN, as sums of
-        infinities are, unless both are exact."""
+    def _of(self, low: Any, high: Any, a: Interval, b: Interval, meet: Any = None) -> Interval:
+        """Return the interval between two numbers; nothing is known where they are NaN, or where
+        numbers ``meet`` within the intervals that give NaN, unless both are exact."""
         numbers = (a.low <= a.low) & (b.low <= b.low)
         exact = (a.low >= a.high) & (b.low >= b.high)
-        free = (_is_nan(low) | _is_nan(high)) & numbers & ~exact
+        unknown = _is_nan(low) | _is_nan(high)
+        free = (unknown if meet is None else unknown | meet) & numbers & ~exact
         return Interval(low, high, a.free | b.free | free)
 
     def _rounded(self, interval: Interval) -> Interval:
@@ -307,6 +320,10 @@ def _ends(interval: Interval) -> tuple[Any, Any]:
 def _is_known(each: Interval) -> Any:
     """Tell where an interval is one number, or NaN."""
     return (each.low >= each.high) | (_is_nan(each.low) & _is_nan(each.high))
+
+
+def _holds_zero(a: Interval) -> Any:
+    return (a.low <= 0.0) & (a.high >= 0.0)
 
 
 def _is_nan(value: Any) -> Any:

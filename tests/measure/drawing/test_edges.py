@@ -32,6 +32,7 @@ WORKLOADS = [
     "max_pool2d n=2 c=8 h=10 w=10 r=3 stride=2 padding=1",
     "conv2d n=4 c=8 h=10 w=10 o=12 r=3 s=3 padding=1 layout=NHWC",
     "grouped_matmul t=70 n=24 k=20 experts=5",
+    '"y[o,p] = relu(sum[c](w[o,c] * x[c,p]) * s[o] + t[o])" o=40 p=30 c=50',
 ]
 PRODUCTS = [
     "matmul m=30 n=40 k=50",
@@ -42,6 +43,8 @@ PRODUCTS = [
     "matmul m=30 n=40 k=50 dtype=int8 b=col",
     "matmul m=3 n=40 k=300 dtype=bfloat16",
     "bmm batch=4 m=5 n=6 k=7",
+    'matmul m=3 n=40 k=192 b=col epilogue="relu(x * s[n] + c[m])"',
+    'matmul m=30 n=40 k=50 epilogue="min(x * s[n] - c[n], 6)"',
 ]
 
 

@@ -54,11 +54,42 @@ def test_a_function_of_any_point_of_two_intervals_is_in_the_interval(name, whole
     assert np.mean(found.free) < 0.5
 
 
+ENDS = [-np.inf, -3e38, -2.0, -1e-3, 0.0, 1e-3, 2.0, 3e38, np.inf]
+
+
+@pytest.mark.parametrize("operator", "+-*/")
+def test_an_operation_on_any_points_is_in_the_interval_at_the_edges_too(operator):
+    """Infinities, zeros and numbers between meet within intervals, not at their ends alone."""
+    numbers, rules = Arrays(), Rules(Arrays(), "float32")
+    spans = [(low, high) for n, low in enumerate(ENDS) for high in ENDS[n:]]
+    pairs = np.array([(*a, *b) for a in spans for b in spans]).T
+    a, b = (Interval(*pairs[n : n + 2], nowhere(numbers)) for n in (0, 2))
+    with np.errstate(all="ignore"):
+        found = rules.binary(operator, a, b)
+        for x in ENDS:
+            for y in ENDS:
+                within = (a.low <= x) & (x <= a.high) & (b.low <= y) & (y <= b.high)
+                value = np.float32(numbers.operation(operator, np.float64(x), np.float64(y)))
+                inside = (found.low <= value) & (value <= found.high)
+                surely = np.isnan(value) & np.isnan(found.low) & np.isnan(found.high)
+                assert (inside | surely | found.free | ~within).all(), (x, y)
+    assert np.mean(found.free) < 0.7
+
+
+def test_what_is_infinite_or_zero_stays_known_where_it_is_exact():
+    found = propagated("x + 1 / x", [np.inf, 0.0, 2.0], [np.inf, 0.0, np.inf])
+    assert found.free.tolist() == [False, True, False]
+    found = propagated("relu(x * 0)", [np.inf], [np.inf])
+    assert np.isnan(found.low).all()
+    assert not found.free.any()
+
+
 def test_a_sine_of_a_wide_interval_is_anything_between_its_extremes():
-    found = propagated("sin(x)", [1.0, 1e30, 1.0, -np.inf], [8.0, 1e30, 2.0, 0.0])
-    np.testing.assert_allclose(found.low, [-1, np.sin(1e30), np.sin(1.0), np.nan], 1e-6)
-    np.testing.assert_allclose(found.high, [1, np.sin(1e30), 1, np.nan], 1e-6)
-    assert found.free.tolist() == [False, False, False, True]
+    low, high = [1.0, 1e30, 1.0, -np.inf, -np.inf], [8.0, 1e30, 2.0, 0.0, np.inf]
+    found = propagated("sin(x)", low, high)
+    np.testing.assert_allclose(found.low, [-1, np.sin(1e30), np.sin(1.0), *2 * [np.nan]], 1e-6)
+    np.testing.assert_allclose(found.high, [1, np.sin(1e30), 1, *2 * [np.nan]], 1e-6)
+    assert found.free.tolist() == [False, False, False, True, True]
 
 
 @pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "silu", "abs"])
