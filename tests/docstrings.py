@@ -114,12 +114,6 @@ def _acts(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return not PROPERTIES & set(names)
 
 
-def modules(root: Path, packages: tuple[str, ...], exempt: tuple[str, ...]) -> list[Path]:
-    """List the modules of packages below ``root``, but for those of ``exempt`` folders."""
-    skipped = [root / folder for folder in exempt]
-    return [
-        path
-        for package in packages
-        for path in sorted((root / package).rglob("*.py"))
-        if not any(path.is_relative_to(folder) for folder in skipped)
-    ]
+def modules(root: Path, packages: tuple[str, ...]) -> list[Path]:
+    """List the modules of packages below ``root``."""
+    return [path for package in packages for path in sorted((root / package).rglob("*.py"))]

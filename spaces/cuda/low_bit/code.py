@@ -40,7 +40,7 @@ class CodedCode(ABC):
     entry: str
 
     def kernel(self, prelude: str) -> Kernel:
-        """The kernel as a whole; ``prelude`` defines the functions that expressions call."""
+        """Return the whole kernel; ``prelude`` defines the functions that expressions call."""
         sizes = self.sizes
         launch = Launch(
             (int(sizes.blocks), 1, 1),
@@ -269,7 +269,7 @@ class CodedCode(ABC):
     # -- the sums ----------------------------------------------------------------------------------
 
     def _total(self) -> Lines:
-        """The sum ``n`` of all warps."""
+        """Return the lines that add up the sum ``n`` of all warps."""
         parts = self._number("warp_depth")
         return [
             "float total = 0.0f;",

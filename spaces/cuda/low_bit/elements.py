@@ -74,7 +74,7 @@ class Elements:
     # -- functions ---------------------------------------------------------------------------------
 
     def functions(self) -> Lines:
-        """All functions that there are."""
+        """Return the lines of all functions that the kernel calls."""
         product = self.product
         group = [*self._row(), *self._axis(product.column), *self._axis(product.depth)]
         lines = self._value(
@@ -100,8 +100,9 @@ class Elements:
         return self._function("float", name, "i64 row, i64 column, i64 depth", body)
 
     def _power(self, name: str, node: Expression, axes: Lines) -> Lines:
-        """The function of a power of two whose exponent is a byte less a number; none for others.
-        It is put together of two: one has not all of these exponents."""
+        """Return the lines of the function of a power of two, whose exponent is a byte less a
+        number; none of any other expression. The power is a product of two: one float has not all
+        of these exponents."""
         match node:
             case Call("exp2", (Binary("-", Read() as read, Number(number)),)):
                 is_byte = self.product.program.operand[read.name].dtype == "uint8"

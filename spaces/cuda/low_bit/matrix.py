@@ -61,7 +61,7 @@ class MatrixCode(CodedCode):
 
     @cached_property
     def fragments(self) -> Fragments:
-        """Those of the activations of a tile's depth."""
+        """The fragments of the activations of a tile's depth."""
         rows = int(self.sizes.laid_rows)
         tile = swizzled_tile(rows, DEPTH, ACTIVATION)
         return Fragments("b", 1, (1, 1), rows // FRAGMENT, tile, True, ACTIVATION, "lane")
@@ -130,7 +130,8 @@ class MatrixCode(CodedCode):
         return lines
 
     def _part(self, part: int) -> Lines:
-        """A part of the depth, with what its values share before it."""
+        """Return the lines that multiply a part of the depth, after those of the values that it
+        shares."""
         steps = DEPTH // FRAGMENT // self.sizes.parts
         lines = [*self._shared(part), *self._shared_pairs()]
         if self._late_parts:
@@ -162,7 +163,7 @@ class MatrixCode(CodedCode):
         return self.product.scale is not None and not self.sizes.late
 
     def _step(self, step: int) -> Lines:
-        """The products of 16 of the depth."""
+        """Return the lines that multiply 16 of the depth."""
         count, sums = self._rows // COLUMNS, "t" if self._late_parts else "s"
         lines = [f"u32 b[{self.fragments.count}][4];", *self.fragments.load("x", index(step))]
         for tile in range(self._number("warp_tiles")):

@@ -85,7 +85,8 @@ class PairDecoding:
         return self._whole(slot)
 
     def _whole(self, slot: Slot) -> str:
-        """A pair of whole numbers as bits ``at`` of the fraction of a larger number."""
+        """Return a pair of whole numbers: their bits are put into the fraction of a larger number,
+        which is taken off."""
         bits, fraction = self.decoding.bits, FRACTIONS[self.kind]
         at = self._place(slot)
         sign = self.decoding.sign
@@ -107,8 +108,8 @@ class PairDecoding:
         return int(slot[0].place // bits % at_once * bits)
 
     def _byte(self, slot: Slot) -> str:
-        """A pair of bytes in bfloat16, whose fraction has no room for the highest bit: 128 and the
-        lower bits, less 128 or 256."""
+        """Return a pair of bytes in bfloat16. Its fraction has no room for the highest bit, so that
+        128 and the lower bits are less 128 or 256."""
         (piece,) = slot
         signed = bool(self.decoding.sign)
         lower = f"({moved_bits(slot, 0, 0x7F)} | {self.both(128.0)})"
@@ -119,7 +120,7 @@ class PairDecoding:
         return self._less(self.fused(lower, self.both(1.0), top), known)
 
     def _float(self, slot: Slot) -> str:
-        """A pair of floats, whose fields are moved to those of a 16-bit float."""
+        """Return a pair of floats, whose fields are moved to those of a 16-bit float."""
         fields, bits = fields_of(self.decoding.name), self.decoding.bits
         split = split_of(self.decoding.name)
         assert split is not None

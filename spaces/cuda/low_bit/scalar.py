@@ -73,7 +73,8 @@ class ScalarCode(CodedCode):
         return lines
 
     def _part(self, part: int, body: Lines) -> Lines:
-        """A part of the depth, with what its values share before it."""
+        """Return the lines that multiply a part of the depth, after those of the values that it
+        shares."""
         lines = self._shared(part)
         if self._late_parts:
             lines += [f"float t{self._each} = {{}};", *body]

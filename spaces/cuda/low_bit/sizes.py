@@ -1,6 +1,6 @@
-"""How a product with packed codes is cut, and what blocks take.
+"""Sizes of blocks of a product with packed codes, and what these take of a multiprocessor.
 
-Works on integers and, element by element, on NumPy arrays of them.
+They are integers, or NumPy arrays of them, one for each schedule of a population.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class CudaLowBit(CudaTemplate):
         return coded_quantities(self.workload, self.product, self.decoding, self.cuda, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
+        """Return the kernel; its entry is named after the workload and the schedule."""
         called = (LIBRARY[name] for name in sorted(LIBRARY.keys() & self.workload.functions))
         return self._code(schedule).kernel(PRELUDE + "".join(called))
 

@@ -39,7 +39,7 @@ def coded_quantities(
     target: CudaTarget,
     columns: Columns,
 ) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Return every quantity as a float64 array with one entry for each schedule."""
     c = widened(columns)
     sizes = CodedSizes(product, c)
     rows, threads, splits = sizes.rows, sizes.threads, c["splits"]
