@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from experiments.compiled_models.blocks import BLOCKS
-from experiments.compiled_models.child import WAYS
+from experiments.compiled_models.child import FROZEN, WAYS
 from tilewright.spaces.target import detect_target
 
 ROOT = Path(__file__).parents[2]
@@ -30,8 +30,9 @@ class Child:
     """A process that holds a block compiled in one way."""
 
     def __init__(self, name: str, way: str, given: argparse.Namespace) -> None:
-        words = [name, way, given.device, str(given.threads), str(given.db), str(given.seconds)]
-        command = [sys.executable, "-m", "experiments.compiled_models.child", *words]
+        work = "training" if given.training else "inference"
+        words = [name, way, work, given.device, given.threads, given.db, given.seconds]
+        command = [sys.executable, "-m", "experiments.compiled_models.child", *map(str, words)]
         given_path = os.environ.get("PYTHONPATH", "")
         path = os.pathsep.join([str(ROOT), str(ROOT / "scheduler/face"), given_path])
         variables = os.environ | {"OMP_NUM_THREADS": str(given.threads), "PYTHONPATH": path}
@@ -101,6 +102,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=list(BLOCKS), choices=list(BLOCKS))
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--training", action="store_true", help="forward and backward, on a CPU")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=240, help="of tuning a block; 0 for none")
@@ -109,6 +111,12 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=OUT / "results.json")
     asked = parser.parse_args(given)
     ways = ["eager", *(way for way in asked.ways if way != "eager")]
+    if asked.training and (asked.device == "cuda" or any(way in FROZEN for way in ways)):
+        allowed = ", ".join(way for way in WAYS if way not in FROZEN)
+        parser.error(
+            f"--training with --device {asked.device}, --ways {' '.join(ways)}; "
+            f"allowed: cpu, {allowed}"
+        )
     found: dict[str, Any] = {}
     for name in asked.only:
         found[name] = compare(name, ways, asked)

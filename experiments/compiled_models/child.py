@@ -1,5 +1,6 @@
 """One block, compiled in one way, in a process of its own: it says what compiling took, and then
-runs as often as a line on standard input says, and answers with the seconds of each call.
+runs as often as a line on standard input says, and answers with the seconds of each call. A call in
+training is the forward and the backward graph.
 
 On a GPU calls are replays of a CUDA graph."""
 
@@ -38,7 +39,9 @@ FROZEN = ("freezing", "max-autotune", "packed", "stages-frozen")
 """The ways in which weights are constants. An option says so too late: Dynamo asks the global."""
 
 
-def main(name: str, way: str, device: str, threads: int, database: str, seconds: float) -> None:
+def main(
+    name: str, way: str, work: str, device: str, threads: int, database: str, seconds: float
+) -> None:
     import torch
     from torch._inductor import config as inductor_config
 
@@ -55,16 +58,22 @@ def main(name: str, way: str, device: str, threads: int, database: str, seconds:
         arguments["backend"] = tilewright
         tuned = {"untuned": "tune", "seconds": seconds} if seconds else {"untuned": "predict"}
         arguments["options"] = {"db": database} | tuned | arguments["options"]
-    with torch.no_grad():
-        wanted = module(*inputs)
+    is_training = work == "training"
+    step = gradients if is_training else outputs
+    with torch.set_grad_enabled(is_training):
+        wanted = step(module, module, inputs)
         began, spent = time.monotonic(), time.process_time()
         run = torch.compile(module, **arguments) if arguments else module
-        found = run(*inputs)
-        timed = _on_gpu(run, inputs) if device == "cuda" else _on_cpu(run, inputs, threads)
+        found = step(module, run, inputs)
+
+        def call() -> Any:
+            return step(module, run, inputs)
+
+        timed = _on_gpu(run, inputs) if device == "cuda" else _on_cpu(call, threads)
         told = {
             "compile_seconds": time.monotonic() - began,
             "compile_cpu_seconds": time.process_time() - spent,
-            "error": float((found - wanted).abs().max() / wanted.abs().max()),
+            "error": _error(found, wanted),
             "explanation": _explained(run, way),
         }
         print(json.dumps(told), flush=True)
@@ -72,13 +81,35 @@ def main(name: str, way: str, device: str, threads: int, database: str, seconds:
             print(json.dumps([timed() for _ in range(int(line))]), flush=True)
 
 
-def _on_cpu(run: Any, inputs: Any, threads: int) -> Callable[[], float]:
-    """Return what calls once and answers with the seconds: CPU time of a single thread."""
+def outputs(module: Any, run: Any, inputs: Any) -> tuple[Any, ...]:
+    """Return the output of a block that ``run`` computes, as a tuple."""
+    return (run(*inputs),)
+
+
+def gradients(module: Any, run: Any, inputs: Any) -> tuple[Any, ...]:
+    """Return gradients of the mean square of a block's output, by its first input and parameters.
+    ``run`` computes ``module``, forward and backward."""
+    import torch
+
+    first, *others = inputs
+    first = first.detach().requires_grad_()
+    return torch.autograd.grad(run(first, *others).square().mean(), [first, *module.parameters()])
+
+
+def _error(found: tuple[Any, ...], wanted: tuple[Any, ...]) -> float:
+    """Return the largest error, over the largest of all values."""
+    errors = [float((one - other).abs().max()) for one, other in zip(found, wanted, strict=True)]
+    return max(errors) / max(float(each.abs().max()) for each in wanted)
+
+
+def _on_cpu(call: Callable[[], Any], threads: int) -> Callable[[], float]:
+    """Return what calls once and answers with the seconds: CPU time of a single thread, which
+    computes gradients as well."""
     clock = time.thread_time if threads == 1 else time.perf_counter
 
     def timed() -> float:
         start = clock()
-        run(*inputs)
+        call()
         return clock() - start
 
     return timed
@@ -93,19 +124,21 @@ def _on_gpu(run: Any, inputs: Any) -> Callable[[], float]:
 
 
 def _explained(run: Any, way: str) -> list[dict[str, Any]]:
-    """Return the reports on the graph and on each region, as JSON values."""
+    """Return the reports on each graph and on each of its regions, as JSON values."""
     if WAYS[way].get("backend") != "tilewright":
         return []
     from tilewright import explain
 
-    (graph,) = explain(run).graphs
-    found = [vars(region) | {"gain": region.gain} for region in graph.regions]
-    left = sorted(f"{count} x {name}" for (name, _), count in graph.left.items())
-    whole = {"by": graph.by, "why": graph.why, "gain": graph.gain, "stages": graph.stages}
-    return [whole | {"left": left}, *found]
+    found = list[dict[str, Any]]()
+    for graph in explain(run).graphs:
+        left = sorted(f"{count} x {name}" for (name, _), count in graph.left.items())
+        names = ("kind", "by", "why", "gain", "stages")
+        found.append({each: getattr(graph, each) for each in names} | {"left": left})
+        found += [vars(region) | {"gain": region.gain} for region in graph.regions]
+    return found
 
 
 if __name__ == "__main__":
-    name, way, device, threads, database, seconds = sys.argv[1:]
+    name, way, work, device, threads, database, seconds = sys.argv[1:]
     os.environ["OMP_NUM_THREADS"] = threads
-    main(name, way, device, int(threads), database, float(seconds))
+    main(name, way, work, device, int(threads), database, float(seconds))

@@ -9,6 +9,7 @@ import torch
 
 from experiments.compiled_models import __main__ as comparison
 from experiments.compiled_models.blocks import BLOCKS, make
+from experiments.compiled_models.child import gradients
 
 
 @pytest.mark.parametrize("name", BLOCKS)
@@ -22,11 +23,28 @@ def test_a_block_is_the_same_each_time(name: str) -> None:
             assert torch.equal(one(*inputs), other(*inputs))
 
 
-def test_processes_take_turns_and_are_compared_with_eager(tmp_path, capsys) -> None:
+@pytest.mark.parametrize("more", [[], ["--training"]])
+def test_processes_take_turns_and_are_compared_with_eager(more, tmp_path, capsys) -> None:
     out = tmp_path / "results.json"
-    words = ["--only", "gpt2-1", "--ways", "eager", "--rounds", "3", "--out", str(out)]
+    words = ["--only", "gpt2-1", "--ways", "eager", "--rounds", "3", "--out", str(out), *more]
     comparison.main(words)
     found = json.loads(out.read_text())
     assert found["blocks"]["gpt2-1"]["eager"]["over_eager"] == 1.0
     assert found["blocks"]["gpt2-1"]["eager"]["error"] == 0.0
     assert "of eager (1.000 to 1.000)" in capsys.readouterr().out
+
+
+def test_gradients_are_those_of_a_loss_by_input_and_parameters() -> None:
+    module, x = torch.nn.Linear(5, 3), torch.randn(4, 5)
+    found = gradients(module, module, (x,))
+    given = x.clone().requires_grad_()
+    module(given).square().mean().backward()
+    for own, wanted in zip(found, (given, module.weight, module.bias), strict=True):
+        assert torch.equal(own, wanted.grad)
+
+
+@pytest.mark.parametrize("words", [["--ways", "freezing"], ["--ways", "eager", "--device", "cuda"]])
+def test_weights_in_training_are_no_constants_and_times_are_those_of_a_cpu(words, capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        comparison.main(["--training", *words])
+    assert "allowed: cpu, eager, inductor, tilewright" in capsys.readouterr().err
