@@ -12,6 +12,7 @@ from tilewright.spaces.cuda.low_bit.sizes import CodedSizes
 from tilewright.spaces.cuda.residency import shared_memory
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.products.coded import CodedProduct
+from tilewright.spaces.language.tree import Read
 from tilewright.spaces.low_bit.order import DEPTH
 from tilewright.spaces.template import Decision, Rule
 
@@ -35,6 +36,7 @@ def coded_rules(
     ways = ("multiply",) if rows["mma"] else ()
     return (
         *(_of_tensor_cores(product, rows) if ways else ()),
+        *(_of_halves() if ways and not _has_scales_of_halves(product) else ()),
         Rule(
             "threads",
             ("warp_columns", "warp_depth"),
@@ -125,6 +127,31 @@ def _of_tensor_cores(
             lambda c: (
                 f"scales before products of {product.terms} terms; "
                 f"allowed on tensor cores: multiples of {DEPTH}, or late"
+            ),
+        ),
+    )
+
+
+def _has_scales_of_halves(product: CodedProduct) -> bool:
+    """Tell whether scales are within the range of the floats that tensor cores multiply: bfloat16
+    has float32's, and float16 that of arrays of float16."""
+    scale, kinds = product.scale, {o.name: o.dtype for o in product.program.operands}
+    assert isinstance(product.activation, Read)
+    if scale is None or kinds[product.activation.name] != "float16":
+        return True
+    return isinstance(scale, Read) and kinds[scale.name] == "float16"
+
+
+def _of_halves() -> tuple[Rule, ...]:
+    """Return the rule for scales that may be too large or too small for float16."""
+    return (
+        Rule(
+            "range_of_scales",
+            ("multiply", "scales"),
+            lambda c: (c["multiply"] != "mma") | (c["scales"] == "late"),
+            lambda c: (
+                "scales before products may be beyond the range of float16; "
+                "allowed on tensor cores: late"
             ),
         ),
     )

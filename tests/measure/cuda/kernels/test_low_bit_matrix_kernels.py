@@ -15,8 +15,10 @@ from tilewright.measure.drawing.program_sensitivity import sensitivity
 from tilewright.scheduler.verification import draw, emulate
 from tilewright.spaces.cuda.low_bit.template import CudaLowBit
 from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language import inputs
+from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
@@ -182,6 +184,42 @@ def test_every_byte_is_the_exponent_of_a_power(emulator):
         np.testing.assert_array_equal(found, np.exp2(np.arange(255.0) - 127)[np.newaxis])
 
 
+def scaled(kind: str, scales: str):
+    text = f"q: uint8[n, k](packed); a: {kind}[m, k]; s: {scales}[n, k // 64]; "
+    return workload(text + GROUPS.format(z=128, g=64), m=1, n=16, k=128)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scales", "ways"),
+    [
+        ("float16", "float32", ["late"]),
+        ("float16", "float16", ["late", "early"]),
+        ("bfloat16", "float32", ["late", "early"]),
+    ],
+)
+def test_scales_of_any_size_are_within_the_range_of_what_is_multiplied(
+    emulator, kind, scales, ways
+):
+    w = scaled(kind, scales)
+    space = space_for(w, SM_80)
+    points = {
+        way: Schedule("low_bit", tuple((PLAIN | {"scales": way}).items()))
+        for way in ("late", "early")
+    }
+    assert [way for way, each in points.items() if space.why_not(each) is None] == ways
+    codes = np.random.default_rng(0).integers(0, 256, (16, 128)).astype(np.uint8)
+    codes[:, 0] = 128
+    given = inputs.draw(w.program, 0)
+    sizes = (1e-7, 1e-5, 400.0) if scales == "float16" else (3e-8, 1e-5, 1e5, 1e30)
+    for way in ways:
+        kernel = space.lower(points[way])
+        for size in sizes:
+            s = np.abs(given["s"] * size) + np.asarray(size, given["s"].dtype)
+            arrays = {"q": tilewright.pack(codes, "uint8"), "a": given["a"], "s": s}
+            found = emulator.run(kernel, arrays).outputs["y"]
+            assert agrees(found, *allowed(w.program, arrays)["y"]).all(), (way, size)
+
+
 BRAIN = tuple(name for name in ALL_NAMES if name != "float8_e8m0")
 HALVES = tuple(name for name in BRAIN if name != "float8_e3m4")
 
@@ -221,6 +259,7 @@ def test_every_rule_speaks():
     sizes = [("uint4", GROUPS.format(z=8, g=128), 16, 40, 8192), ("uint8", SCALED, 40, 4096, 264)]
     spaces = [space_for(product(*each), SM_80) for each in sizes]
     spaces.append(space_for(product("int3", GROUPS.format(z=1, g=32), 9, 64, 160), SM_80))
+    spaces.append(space_for(scaled("float16", "float32"), SM_80))
     assert not silent_rules(spaces, 200)
 
 
