@@ -58,7 +58,7 @@ def kernels_of(
     extra = extra_for(family, last, target)
     found = [_best_kernel(family, size, target, database, extra) for size in sizes]
     kernels = [kernel for kernel in found if kernel is not None]
-    return [kernels[place] for place in spread(len(kernels), MOST_MEASURED)]
+    return [kernels[place] for place in _spread(len(kernels), MOST_MEASURED)]
 
 
 def _best_kernel(
@@ -107,7 +107,7 @@ def _sizes_of(workload: Workload, family: Family, last: int) -> list[int]:
     return found
 
 
-def spread(count: int, most: int) -> list[int]:
+def _spread(count: int, most: int) -> list[int]:
     """Return at most ``most`` of ``count`` places, from the first to the last."""
     if count <= most:
         return list(range(count))

@@ -8,7 +8,7 @@ its calls are not copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -127,6 +127,17 @@ class Sizes:
 
     def _are_covered(self, values: Mapping[Any, int]) -> bool:
         return all(extent.choice.covers(extent.at(values)) for extent in self._extents)
+
+
+def by_halves(count: int) -> Iterator[int]:
+    """Yield the places of so many things: first the middle one, then those of both halves, and so
+    on."""
+    parts = [range(count)]
+    for part in parts:
+        if part:
+            middle = len(part) // 2
+            yield part[middle]
+            parts += [part[:middle], part[middle + 1 :]]
 
 
 def joined(spans: Sequence[range]) -> list[range]:

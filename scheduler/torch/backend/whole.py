@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -11,17 +12,16 @@ import torch
 from torch import fx
 
 from tilewright.measure.memory import memory_limit
-from tilewright.scheduler.dispatch.costs import spread
 from tilewright.scheduler.torch.backend import judging
-from tilewright.scheduler.torch.backend.by_size import BySize, Sizes, joined
+from tilewright.scheduler.torch.backend.by_size import BySize, Sizes, by_halves, joined
 from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, GraphReport
 from tilewright.scheduler.torch.backend.replacing import copied, with_kernels
 from tilewright.scheduler.torch.regions.partition import Partition
 from tilewright.scheduler.torch.regions.region import Region
 
-MOST_SPANS = 24
-"""Spans of sizes at which a graph is timed, at most; others are as the nearest of these."""
+SPAN_SECONDS = 20.0
+"""Seconds after which a graph is timed at no further sizes; others are as the nearest of these."""
 Timed = Callable[[Mapping[Any, int]], judging.Times]
 """The times of a graph with kernels and without, for values of its symbols."""
 
@@ -128,8 +128,12 @@ class WholeGraph:
         middles = [m for m in spans if judging.size(self.inputs, {sizes.symbol: m}) <= most]
         if not middles:
             return times.gain >= 1
-        measured = [middles[place] for place in spread(len(middles), MOST_SPANS)]
-        gains = {middle: timed({sizes.symbol: middle}).gain for middle in measured}
+        gains: dict[int, float] = {}
+        end = time.monotonic() + SPAN_SECONDS
+        for place in by_halves(len(middles)):
+            gains[middles[place]] = timed({sizes.symbol: middles[place]}).gain
+            if time.monotonic() > end:
+                break
         faster = [span for middle, span in spans.items() if _nearest(gains, middle) >= 1]
         for span in spans.values():
             if span not in faster:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from tilewright import Database, detect_target, explain  # noqa: E402
 from tilewright.scheduler.dispatch.keeping import keep  # noqa: E402
 from tilewright.scheduler.dispatch.making import dispatch_table  # noqa: E402
 from tilewright.scheduler.torch import backend  # noqa: E402
-from tilewright.scheduler.torch.backend import judging  # noqa: E402
-from tilewright.scheduler.torch.backend.by_size import BySize  # noqa: E402
+from tilewright.scheduler.torch.backend import judging, whole  # noqa: E402
+from tilewright.scheduler.torch.backend.by_size import BySize, by_halves  # noqa: E402
 from tilewright.scheduler.torch.kernels.functions import functions  # noqa: E402
 from tilewright.scheduler.torch.kernels.open_keys import LINE  # noqa: E402
 from tilewright.scheduler.torch.regions.partition import partition  # noqa: E402
@@ -213,6 +214,28 @@ def test_sizes_at_which_kernels_are_slower_are_torchs(known, monkeypatch) -> Non
             assert bool(seen) == (size in (8, 32)), size
             seen.clear()
     assert {1, 8, 32} < set(rows)
+
+
+def test_sizes_are_timed_from_the_middle_as_long_as_there_is_time(known, monkeypatch) -> None:
+    assert list(by_halves(7)) == [3, 1, 5, 0, 2, 4, 6]
+    assert list(by_halves(0)) == []
+    counts = []
+    for seconds in (-1.0, 100.0):
+        torch._dynamo.reset()
+        calls: list[Any] = []
+        monkeypatch.setattr(whole, "SPAN_SECONDS", seconds)
+        monkeypatch.setattr(
+            judging, "in_turns", lambda *_, calls=calls: calls.append(1) or judging.Times(1.0, 2.0)
+        )
+        weight = torch.randn(24, 40)
+        own = shutil.copy(known, known.with_name(f"own{seconds}.db"))
+        fast = compiled(lambda x, weight=weight: x @ weight, Path(own))
+        with torch.no_grad():
+            fast(rows_of(7, 24))
+        counts.append(len(calls))
+        assert explain(fast).graphs[-1].sizes == "2-32"
+    region, captured_size, middle = 1, 1, 1
+    assert counts[0] == region + captured_size + middle < counts[1]
 
 
 def test_a_graph_that_is_slower_at_every_size_is_torchs(known, monkeypatch) -> None:
