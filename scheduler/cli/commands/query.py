@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,8 +67,15 @@ def query_command(
       tilewright query --file my.tw r=4096 c=1024
     """
     if is_open(operator, parameters):
-        if source:
-            raise InputError("--source is of one kernel; allowed: a size of each axis")
+        given = {
+            "--source": source,
+            "--model": model,
+            "--numerics": numerics is not Numerics.STRICT,
+            "--gradient": gradient,
+            "--saved": saved,
+            "--table": table or None,
+        }
+        _check_of_one_kernel([name for name, value in given.items() if value not in (None, False)])
         from tilewright.scheduler.dispatch.finding import found_table
 
         described = described_from_arguments(operator, parameters, file)
@@ -89,6 +97,12 @@ def query_command(
     show_facts(_rows(answer), sys.stdout if text is None else sys.stderr)
     if text is not None:
         print(text, end="")
+
+
+def _check_of_one_kernel(given: Sequence[str]) -> None:
+    """Raise :class:`InputError` for options that a table has no answer to."""
+    if given:
+        raise InputError(f"{given[0]} is of one kernel; allowed: a size of each axis")
 
 
 def _source(answer: Answer) -> str:

