@@ -158,10 +158,20 @@ def _like(tensor: torch.Tensor, limit: int, values: Values) -> torch.Tensor:
         tuple(_number(each, values) for each in all_of)
         for all_of in (tensor.shape, tensor.stride())
     )
-    made = torch.empty_strided(shape, strides, dtype=tensor.dtype, device=tensor.device)
+    memory = torch.empty(_span(shape, strides), dtype=tensor.dtype, device=tensor.device)
     if tensor.dtype.is_floating_point and tensor.element_size() > 1:
-        return made.normal_()
-    return made.fill_(limit // 2)
+        memory.normal_()
+    else:
+        memory.fill_(limit // 2)
+    return memory.as_strided(shape, strides)
+
+
+def _span(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Return the elements of memory from the first to the last one of a tensor. They may be fewer
+    than the tensor's own, as those of an expanded one."""
+    if not all(shape):
+        return 0
+    return 1 + sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True))
 
 
 def _number(given: Any, values: Values = NO_VALUES) -> Any:
@@ -174,11 +184,13 @@ def _number(given: Any, values: Values = NO_VALUES) -> Any:
 
 def copied(inputs: Sequence[Any]) -> list[Any]:
     """Return the same inputs once more, which a graph may change in place."""
-    made = like(inputs)
-    for new, old in zip(made, inputs, strict=True):
-        if isinstance(old, torch.Tensor):
-            new.copy_(old)
-    return made
+    return [_copied(each) if isinstance(each, torch.Tensor) else each for each in inputs]
+
+
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a copy of the memory in which a tensor lies, in the same places."""
+    memory = tensor.as_strided((_span(tensor.shape, tensor.stride()),), (1,))
+    return memory.clone().as_strided(tensor.shape, tensor.stride())
 
 
 def size(inputs: Sequence[Any], values: Values = NO_VALUES) -> int:

@@ -46,6 +46,24 @@ def test_whole_numbers_are_within_any_limits() -> None:
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        torch.randn(1, 24).expand(7, 24),
+        torch.arange(5).expand(3, 5),
+        torch.randn(9).unfold(0, 4, 1),  # windows that overlap
+        torch.randn(6, 8)[1:, 2:7].t(),
+        torch.randn(0, 3),
+        torch.tensor(2.0),
+    ],
+)
+def test_tensors_are_made_and_copied_as_they_lie_in_memory(given: torch.Tensor) -> None:
+    for made in (*judging.like([given]), *judging.copied([given])):
+        assert (made.shape, made.stride()) == (given.shape, given.stride())
+        assert made.dtype == given.dtype
+    assert torch.equal(*judging.copied([given]), given)
+
+
+@pytest.mark.parametrize(
     ("change", "same"),
     [
         (lambda x: x, True),
