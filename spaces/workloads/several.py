@@ -12,10 +12,13 @@ from functools import lru_cache
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.language.program import Output, Program
 from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.contraction import Contraction, Further
+from tilewright.spaces.workloads.contraction import Contraction, Further, Operand
 from tilewright.spaces.workloads.product import Product, orient, why_no_product
 from tilewright.spaces.workloads.served import matmul_workload, names_in_matmul
 from tilewright.spaces.workloads.workload import Workload
+
+FACTORS = ("A", "B")
+"""The names of the factors of a ``matmul``."""
 
 
 def product_writing_several(workload: Workload) -> Product | str:
@@ -37,16 +40,22 @@ def _product(program: Program) -> Product | str:
         found.append((output.name, made, dict(names_in_matmul(alone))))
     found.sort(key=lambda each: each[1].epilogue is not None)
     (name, first, names), *others = found
+    if clash := next((own for own, *_ in others if own in FACTORS), None):
+        return f"{clash} is written; allowed: other names than {' and '.join(FACTORS)}"
     if reason := why_no_product(first):
         return reason
     for _, other, own in others:
         if (other.factors, other.output.order) != (first.factors, first.output.order) or any(
-            own[factor] != names[factor] for factor in "AB"
+            own[factor] != names[factor] for factor in FACTORS
         ):
             return "outputs lie in different orders; needs one"
-    beside = {o.name: o for _, each, _ in found for o in each.epilogue_inputs}
+    beside = dict[str, Operand]()
+    for operand in (o for _, each, _ in found for o in each.epilogue_inputs):
+        if beside.setdefault(operand.name, operand) != operand:
+            return f"{operand.name} is read along different axes; needs the same for all outputs"
     made = replace(
         first,
+        output=replace(first.output, name=name),
         epilogue_inputs=tuple(beside.values()),
         further=tuple(
             Further(replace(other.output, name=own), other.epilogue) for own, other, _ in others
@@ -54,8 +63,8 @@ def _product(program: Program) -> Product | str:
     )
     places = [array.name for array in (*program.operands, *program.outputs)]
     product = orient(made)
-    known = {**names, "C": name}
-    buffers = (places.index(known.get(array.name, array.name)) for array in product.numbered)
+    factors = {factor: names[factor] for factor in FACTORS}
+    buffers = (places.index(factors.get(array.name, array.name)) for array in product.numbered)
     return replace(product, buffers=tuple(buffers))
 
 

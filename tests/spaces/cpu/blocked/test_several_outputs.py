@@ -40,6 +40,10 @@ PROGRAMS = {
         "a: bfloat16[i, k]; b: bfloat16[j, k]; t[i, j] = sum[k](a[i, k] * b[j, k]); "
         "y[i, j] = relu(t[i, j]); t: bfloat16[i, j]; y: float32[i, j]; -> t, y"
     ),
+    "names of a matmul": (
+        "p: float32[i, k]; q: float32[j, k]; t[i, j] = sum[k](p[i, k] * q[j, k]); "
+        "C[i, j] = t[i, j] + 1; x[i, j] = relu(t[i, j]); -> x, C, t"
+    ),
     "a batch of three outputs": (
         "r: float32[l, i, j]; t[l, i, j] = sum[k](a[l, i, k] * b[l, k, j]); "
         "y[l, i, j] = t[l, i, j] + r[l, i, j]; z[l, i, j] = exp(y[l, i, j] / 9); -> z, t, y"
@@ -135,6 +139,26 @@ def test_refusals_say_why(outputs, words):
     assert all(reasons)
 
 
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        (
+            "y[i, j] = t[i, j] + c[i]; z[i, j] = t[i, j] * c[j]; -> y, z",
+            "c is read along different axes; needs the same for all outputs",
+        ),
+        (
+            "B[i, j] = relu(t[i, j]); y[i, j] = t[i, j] + c[j]; -> t, y, B",
+            "B is written; allowed: other names than A and B",
+        ),
+    ],
+)
+def test_refused_by_blocks_and_served_by_windows(outputs, words, tmp_path):
+    text = "c: float32[j]; t[i, j] = sum[k](a[i, k] * b[j, k])"
+    work = workload(f"{text}; {outputs}", i=33, j=33, k=9)
+    assert BlockedTemplate.refuses(work, machine()) == words
+    check_sampled(space_of(work, WindowsTemplate, machine()), 2, 0, tmp_path)
+
+
 def test_one_output_is_no_product_of_several():
     assert product_writing_several(workload("matmul m=64 n=64 k=64")) == "needs a product"
 
@@ -142,17 +166,10 @@ def test_one_output_is_no_product_of_several():
 @pytest.mark.parametrize("template", [BlockedTemplate, WindowsTemplate])
 def test_quantities_count_what_is_written_twice(template):
     work = made(PROGRAMS["a linear layer"])
-    both, one = (
-        work,
-        made(
-            LINEAR.replace("t[i, j] = s[i, j] + c[j]; ", "")
-            .replace("t[i", "(s[i, j] + c[j]) * 1")
-            .replace("1, j]", "1")
-        ),
-    )
+    one = made(LINEAR.partition(" t[")[0] + " y[i, j] = gelu(s[i, j] + c[j])")
     counted = [
         checked_quantities(space_of(each, kind, machine()), seed=0, schedules=30)
-        for each, kind in ((both, template), (one, BlockedTemplate))
+        for each, kind in ((work, template), (one, BlockedTemplate))
     ]
     written = [quantities["epilogue_elements"].min() for quantities in counted]
     assert written[0] >= 2 * 33 * 37
