@@ -146,6 +146,14 @@ def test_the_command_prints_a_table_and_says_what_was_shortened(capsys):
     assert any(line.split()[:1] == ["simt"] for line in shown)
 
 
+def test_kernels_of_a_cpu_with_a_number_of_threads_are_run(capsys):
+    words = ["verify", "matmul", "m=33", "n=18", "k=20", "--schedules", "2"]
+    assert run([*words, "--target", "cpu:threads=1", "--format", "json"]) == 0
+    outcome = json.loads(capsys.readouterr().out)
+    assert not outcome["emulated"]
+    assert sum(each["right"] for each in outcome["templates"].values()) == 2
+
+
 def test_the_command_gives_a_sign_of_life_while_kernels_are_emulated(capsys, monkeypatch):
     monkeypatch.setattr(lines, "SILENCE_SECONDS", 0.01)
     assert run([*WORDS, "--schedules", "2"]) == 0

@@ -63,7 +63,7 @@ def verify_command(
     from tilewright.scheduler.verification import draw, emulable, emulate, measure
     from tilewright.spaces.registry import space_for
 
-    emulated = ":" in target
+    emulated = ":" in target and machine.kind != "cpu"
     checked = emulable(workload) if emulated else workload
     check_memory(checked, machine)
     space = space_for(checked, machine)
