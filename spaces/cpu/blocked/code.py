@@ -138,14 +138,22 @@ class ContractionCode:
         fused = workload.epilogue is not None or bool(workload.further)
         return fused or self.memory.sums is not None
 
+    @property
+    def _finishes_blocks(self) -> bool:
+        """True if the epilogue passes over rows of a block, and not of each tile: rows that lie a
+        multiple of 4 KiB apart share few lines of L1, and several arrays of them do not fit."""
+        return bool(self.product.workload.further) and self.memory.sums is None
+
     def _finish(self) -> list[str]:
         if not self._needs_finish:
             return []
         b = self.blocks
+        rows, columns = b.tile_rows, b.tile_columns
+        if self._finishes_blocks:
+            rows, columns = b.block_rows, b.block_columns
         sums = self.memory.sums or self.product.layout(self.product.output)
-        vectors = b.tile_columns // self.lanes
         own = self.memory.sums is not None
-        about = (self.product, b.tile_rows, vectors, self.lanes, sums, own)
+        about = (self.product, rows, columns // self.lanes, self.lanes, sums, own)
         return finish_function(f"{self.entry}_finish", *about)
 
     def _worker(self) -> list[str]:
@@ -246,21 +254,22 @@ class ContractionCode:
         counts = (b.block_rows // b.tile_rows, b.block_columns // b.tile_columns)
         order = (0, 1) if self.values["order"] == "rows_outer" else (1, 0)
         tiles = repeat(*counts, order=order) * spatial(b.tile_rows, b.tile_columns)
-        return lines + tiles.emit(0, self._tile, extents=("rows", "columns"), prefix="t")
+        lines += tiles.emit(0, self._tile, extents=("rows", "columns"), prefix="t")
+        if self._finishes_blocks:
+            place = self._output_at(ROW, COLUMN)
+            lines.append(self._finish_call(place, ROW, COLUMN, "rows, columns"))
+        return lines
 
     def _tile(self, start: Sequence[Index]) -> list[str]:
-        """Write the call of a micro-kernel and, after the last block of the depth, of the
-        epilogue."""
-        b, product, memory = self.blocks, self.product, self.memory
-        ti, tj = start
-        output = product.layout(product.output).emit(ROW + ti, COLUMN + tj)
+        """Write the call of a micro-kernel and, unless it passes over blocks, of the epilogue."""
+        b, memory, (ti, tj) = self.blocks, self.memory, start
         a = f"l + {memory.left.layout.emit(ROW + ti, DEPTH)}"
         if memory.left_block:
             a = f"pl + {memory.left_block.layout.emit(ti, 0)}"
         r = f"r + {memory.right.layout.emit(DEPTH, COLUMN + tj)}"
         if memory.right_block:
             r = f"pr + {memory.right_block.layout.emit(0, tj)}"
-        s = f"c + {output}"
+        s = self._output_at(ROW + ti, COLUMN + tj)
         if memory.sums:
             whole = b.depth_blocks > 1
             place = memory.sums.emit(BLOCK_ROW + ti, BLOCK_COLUMN + tj)
@@ -268,15 +277,23 @@ class ContractionCode:
         sizes = f"rows - {ti}, columns - {tj}"
         ahead = f", next + {memory.ahead.share(BLOCK_ROW + ti, tj)}" if memory.ahead else ""
         lines = [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0{ahead});"]
-        if self._needs_finish:
-            work = product.workload
-            operands = [
-                f"{pointer(product, o)} + {product.layout(o).emit(ROW + ti, COLUMN + tj)}"
-                for o in (*work.outputs, *work.epilogue_inputs)
-            ]
-            arguments = ", ".join([s, *operands, sizes])
-            lines.append(f"if (k + depth == {memory.steps}) {self.entry}_finish({arguments});")
+        if self._needs_finish and not self._finishes_blocks:
+            lines.append(self._finish_call(s, ROW + ti, COLUMN + tj, sizes))
         return lines
+
+    def _output_at(self, row: Index, column: Index) -> str:
+        """Return a pointer to an element of the first output."""
+        return f"c + {self.product.layout(self.product.output).emit(row, column)}"
+
+    def _finish_call(self, sums: str, row: Index, column: Index, sizes: str) -> str:
+        """Return the call of the epilogue, after the last block of the depth."""
+        product, work = self.product, self.product.workload
+        operands = [
+            f"{pointer(product, o)} + {product.layout(o).emit(row, column)}"
+            for o in (*work.outputs, *work.epilogue_inputs)
+        ]
+        arguments = ", ".join([sums, *operands, sizes])
+        return f"if (k + depth == {self.memory.steps}) {self.entry}_finish({arguments});"
 
     def _entry(self) -> list[str]:
         return entry_function(self.entry, {f"{self.entry}_work": self.blocks.workers})

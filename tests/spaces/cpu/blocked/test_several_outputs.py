@@ -102,9 +102,9 @@ BUGS = {
     "the first output has no bias": (STORE.format("c"), ONLY_SUM.format("c")),
     "the second output has the leading dimension of the first": (r"e_y \+ 50 \* ", "e_y + 37 * "),
     "the second output is written over the first one": (r"\(e_y \+ 50", "(c + 37"),
-    "tiles of the second output begin at the first row": (
-        r"e_y \+ 50 \* row0.*? t0",
-        "e_y + 0 * t0",
+    "blocks of the second output begin at the first row": (
+        r"e_y \+ 50 \* row0 \+ 50 \* i\b",
+        "e_y + 50 * row0",
     ),
     "the first output goes to the buffer of the second": (
         r"\bc = call->buffers\[3\]",
