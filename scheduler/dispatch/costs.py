@@ -12,6 +12,7 @@ import numpy as np
 
 from tilewright.scheduler.dispatch.family import Family
 from tilewright.scheduler.dispatch.open_kernels import open_seconds
+from tilewright.scheduler.dispatch.open_ranges import best_ranges, range_seconds
 from tilewright.scheduler.dispatch.profile import Profile, doubled_sizes
 from tilewright.scheduler.dispatch.serving import Extra, extra_for
 from tilewright.scheduler.dispatch.table import TableKernel
@@ -20,6 +21,7 @@ from tilewright.scheduler.predictions import ranked
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
@@ -65,24 +67,27 @@ def _best_kernel(
     family: Family, size: int, target: Target, database: Database, extra: Extra
 ) -> TableKernel | None:
     """Return the best kernel of a size: of those timed from memory, and of the best record if it is
-    not among them."""
+    not among them. Fewer rows are served by whichever of the best schedules is fastest then."""
     space = space_for(family.at(size), target, Numerics.STRICT)
     records = database.best_few(space.workload, target, FEW, space.versions)
     timed = times_from_memory(space.workload, target, database)
     found: list[TableKernel] = []
+    schedules: list[Schedule] = []
     for record in records:
         schedule, score = space.ordered(record.schedule), record.measurement.score
         if record.doubted or score is None or schedule not in space:
             continue
+        schedules.append(schedule)
         if schedule.key in timed:
             found.append(TableKernel(size, timed[schedule.key], schedule))
         elif record is records[0]:
             found.append(TableKernel(size, extra.seconds(score), schedule))
-    best = min(found, key=lambda kernel: kernel.seconds, default=None)
-    if best is None or best.schedule is None:
-        return best
-    fewer = open_seconds(family, size, best.schedule, target, database)
-    return replace(best, is_open=bool(fewer), fewer=fewer)
+    if not found:
+        return None
+    best = min(found, key=lambda kernel: kernel.seconds)
+    fewer = open_seconds(family, size, schedules, target, database)
+    opened = best_ranges(fewer)
+    return replace(best, opened=opened, fewer=range_seconds(opened, fewer))
 
 
 def recorded(target: Target, database: Database) -> list[Workload]:
@@ -168,7 +173,7 @@ def _hoped(
     least = 1 + max((size for size in others if size < kernel.size), default=0)
     at = np.arange(kernel.size + 1)
     every = np.interp(at, [each.size for each in kernels], [each.seconds for each in kernels])
-    return replace(kernel, is_open=True, fewer=(*np.where(at < least, np.inf, every).tolist(),))
+    return replace(kernel, fewer=(*np.where(at < least, np.inf, every).tolist(),))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from tilewright.scheduler.dispatch.family import Described, Family, family_of, o
 from tilewright.scheduler.dispatch.keeping import Kept, kept
 from tilewright.scheduler.dispatch.making import KERNELS, Request, selected
 from tilewright.scheduler.dispatch.open_kernels import open_seconds
+from tilewright.scheduler.dispatch.open_ranges import range_seconds
 from tilewright.scheduler.dispatch.profile import LARGEST_SIZE, PROBED, Profile, Range
 from tilewright.scheduler.dispatch.table import Table, TableKernel
 from tilewright.scheduler.opening import opened
@@ -104,10 +105,11 @@ class Tables:
 
     def _timed(self, family: Family, kernel: TableKernel) -> TableKernel:
         """Return a kernel with its times of fewer rows, which tables do not keep."""
-        if kernel.schedule is None or not kernel.is_open:
+        if not kernel.opened:
             return kernel
-        about = family, kernel.size, kernel.schedule, self._target, self._database
-        return replace(kernel, fewer=open_seconds(*about))
+        schedules = [each.schedule for each in kernel.opened]
+        times = open_seconds(family, kernel.size, schedules, self._target, self._database)
+        return replace(kernel, fewer=range_seconds(kernel.opened, times))
 
     def _of_records(self, family: Family) -> Table | None:
         sizes = recorded_sizes(family, LARGEST_SIZE, self._workloads)

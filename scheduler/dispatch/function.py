@@ -15,7 +15,7 @@ from tilewright.scheduler.best import best
 from tilewright.scheduler.dispatch.explaining import table_text
 from tilewright.scheduler.dispatch.family import rows
 from tilewright.scheduler.dispatch.making import KERNELS, dispatch_table
-from tilewright.scheduler.dispatch.open_kernels import open_function
+from tilewright.scheduler.dispatch.open_functions import OpenFunctions, open_functions
 from tilewright.scheduler.dispatch.profile import Profile
 from tilewright.scheduler.dispatch.table import Piece, Row, Table, TableKernel, read_table
 from tilewright.scheduler.functions.arrays import (
@@ -25,7 +25,6 @@ from tilewright.scheduler.functions.arrays import (
     is_tensor,
     outputs_of,
 )
-from tilewright.scheduler.functions.open_function import OpenFunction
 from tilewright.spaces.backends import backend
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.registry import space_for
@@ -75,7 +74,7 @@ class Dispatch:
         self._rows: tuple[Row | None, ...] = (None, *table.rows, None)
         self._ends = (0, *(row.last for row in table.rows))
         self._functions = _built(table, self.target, database)
-        self._open = _opened(table, self.target)
+        self._open = open_functions(table, self.target)
         calling = calling_of(table.family.at(table.last))
         self._inputs, self._outputs = calling.inputs, calling.outputs
         places = enumerate(zip(self._inputs, table.family.inputs, strict=True))
@@ -144,7 +143,7 @@ class Dispatch:
         if row.size == size:
             return self._functions[size](*arrays, out=out)
         if row.size > size and row.size in self._open:
-            return self._open[row.size](*arrays, out=out)
+            return self._open[row.size].at(size)(*arrays, out=out)
         if not self.table.family.independent:
             raise InputError(
                 f"no kernel on {self.target.text} takes {self.table.family.axis}={size}; allowed: "
@@ -172,7 +171,7 @@ class _Plan:
     handed to kernels."""
 
     def __init__(
-        self, table: Table, size: int, kind: str, opened: Mapping[int, OpenFunction]
+        self, table: Table, size: int, kind: str, opened: Mapping[int, OpenFunctions]
     ) -> None:
         family = table.family
         calling = calling_of(family.at(size))
@@ -211,8 +210,9 @@ class _Plan:
         check_apart(self._ports, addresses, len(out))
         for piece, ports in self._pieces:
             if ports is None:
-                own = self._open if piece.rows < piece.size else functions
-                self._call(own[piece.size], self._cut(whole, piece))
+                fewer = piece.rows < piece.size
+                own = self._open[piece.size].at(piece.rows) if fewer else functions[piece.size]
+                self._call(own, self._cut(whole, piece))
             else:
                 self._call_copied(functions[piece.size], whole, piece, ports)
         return result
@@ -322,20 +322,6 @@ def _function(table: Table, kernel: TableKernel, target: Target, database: Any) 
             function = backend(target.kind).part("function")
             return function(space, schedule, Provenance.MEASURED)
     return best(workload, target, database, verify=True)
-
-
-def _opened(table: Table, target: Target) -> dict[int, OpenFunction]:
-    """Return the functions of open kernels by size, of those that serve fewer rows and that this
-    target has."""
-    serving = {row.size for row in table.rows if row.first < row.size}
-    known = {
-        kernel.size: kernel.schedule
-        for kernel in table.kernels
-        if kernel.is_open and kernel.schedule is not None and kernel.size in serving
-    }
-    with ThreadPoolExecutor(BUILDERS) as pool:
-        made = pool.map(lambda size: open_function(table.family, size, known[size], target), known)
-        return {size: each for size, each in zip(known, made, strict=True) if each is not None}
 
 
 def _ports(inputs: Sequence[Array], outputs: Sequence[Array], kind: str) -> list[Port]:

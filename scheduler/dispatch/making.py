@@ -13,7 +13,6 @@ import numpy as np
 
 from tilewright.scheduler.dispatch.costs import (
     Torch,
-    kernels_of,
     known_kernels,
     known_torch,
     usual_sizes,
@@ -26,7 +25,7 @@ from tilewright.scheduler.dispatch.profile import Profile, as_profile
 from tilewright.scheduler.dispatch.selecting import select
 from tilewright.scheduler.dispatch.serving import Times, choices, extra_for, serving_seconds
 from tilewright.scheduler.dispatch.table import MOST_KERNELS, Row, Table, TableKernel
-from tilewright.scheduler.dispatch.timing import time_from_memory
+from tilewright.scheduler.dispatch.timing import best_schedules, time_from_memory
 from tilewright.scheduler.opening import opened
 from tilewright.scheduler.turns import GAIN
 from tilewright.spaces.cpu.target import CpuTarget
@@ -136,12 +135,11 @@ def tuned_table(
 
 
 def _time(request: Request, size: int, target: CpuTarget, database: Database) -> None:
-    """Time the best kernels of a size from memory, and with fewer rows what is best then."""
+    """Time the best kernels of a size from memory, with fewer rows as well."""
     family = request.family
-    time_from_memory(family.at(size), target, database)
-    for kernel in kernels_of(family, [size], request.profile.last, target, database):
-        if kernel.schedule is not None:
-            time_open(family, size, kernel.schedule, target, database)
+    workload = family.at(size)
+    time_from_memory(workload, target, database)
+    time_open(family, size, best_schedules(workload, target, database), target, database)
 
 
 def _request(
@@ -186,7 +184,7 @@ def selected(
     of ``every`` kernel."""
     family, profile, last = request.family, request.profile, request.profile.last
     extra = extra_for(family, last, request.target)
-    opened = {each.size: each.fewer for each in offered if each.is_open}
+    opened = {each.size: each.fewer for each in offered if each.fewer}
     times = Times({each.size: each.seconds for each in offered}, opened)
     sizes = sorted(times.seconds)
     sets = [(size,) for size in sizes] + list(combinations(sizes, 2))

@@ -1,14 +1,14 @@
 """Kernels that take any number of rows at each call, in dispatch tables: check them, time them.
 
 Such a kernel of ``s`` rows serves calls of fewer rows without copies. It is made from the schedule
-of the best kernel of ``s`` rows. Its results must be those of that kernel, which was verified when
-it was measured, to the last bit. The times of a few numbers of rows are kept as a run of the
-workload; those between are interpolated.
+of one of the few best kernels of ``s`` rows. Its results must be those of that kernel, which was
+verified when it was measured, to the last bit. The times of a few numbers of rows are kept as a run
+of the workload; those between are interpolated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -60,39 +60,43 @@ def why_not_open(family: Family, size: int, target: Target) -> str | None:
 
 
 def time_open(
-    family: Family, size: int, schedule: Schedule, target: CpuTarget, database: Database
+    family: Family,
+    size: int,
+    schedules: Sequence[Schedule],
+    target: CpuTarget,
+    database: Database,
 ) -> None:
-    """Time the open kernel of a schedule on this machine from memory, and record the times of
-    several numbers of rows; nothing if there is no such kernel, or if it is wrong."""
-    call = open_function(family, size, schedule, target)
-    if call is None:
-        return
+    """Time the open kernels of schedules in turns on this machine from memory, and record the times
+    of several numbers of rows; none of a kernel that does not exist, or that is wrong."""
     workload = family.at(size)
     sets = rotation(workload, target)
-    whole = CpuFunction(space_for(workload, target), schedule, Provenance.MEASURED)
-    if not _is_right(call, whole, family, sets[0], size):
-        return
+    made = {each: _right_function(family, size, each, target, sets[0]) for each in schedules}
     sizes = sorted({*doubled_sizes(size), size})
-    calls: dict[int, Callable[..., Any]] = {
-        count: partial(_call_first, call, family, count) for count in sizes
+    calls: dict[tuple[Schedule, int], Callable[..., Any]] = {
+        (schedule, count): partial(_call_first, call, family, count)
+        for schedule, call in made.items()
+        if call is not None
+        for count in sizes
     }
+    if not calls:
+        return
     seconds = in_turns(calls, sets, target)
-    told = {"schedule": schedule.key, "axis": family.axis, "rows": sizes}
-    told["open_seconds"] = [seconds[count] for count in sizes]
-    record(workload, target, database, told)
+    for schedule in dict.fromkeys(schedule for schedule, _ in calls):
+        told = {"schedule": schedule.key, "axis": family.axis, "rows": sizes}
+        told["open_seconds"] = [seconds[schedule, count] for count in sizes]
+        record(workload, target, database, told)
 
 
 def open_seconds(
-    family: Family, size: int, schedule: Schedule, target: Target, database: Database
-) -> tuple[float, ...]:
-    """Return the times of an open kernel, of 0 to ``size`` rows; empty if it was not timed."""
-    found: tuple[float, ...] = ()
+    family: Family, size: int, schedules: Iterable[Schedule], target: Target, database: Database
+) -> dict[Schedule, tuple[float, ...]]:
+    """Return the times of 0 to ``size`` rows of those open kernels that were timed."""
+    found: dict[str, tuple[float, ...]] = {}
     for told in recorded(family.at(size), target, database):
-        known = _times(told.get("rows"), told.get("open_seconds"))
-        alike = told.get("schedule") == schedule.key and told.get("axis") == family.axis
-        if known is not None and alike:
-            found = tuple(np.interp(np.arange(size + 1), *known).tolist())
-    return found
+        known, key = _times(told.get("rows"), told.get("open_seconds")), told.get("schedule")
+        if known is not None and isinstance(key, str) and told.get("axis") == family.axis:
+            found[key] = tuple(np.interp(np.arange(size + 1), *known).tolist())
+    return {each: found[each.key] for each in schedules if each.key in found}
 
 
 def _times(counts: object, seconds: object) -> tuple[list[int], list[float]] | None:
@@ -103,6 +107,17 @@ def _times(counts: object, seconds: object) -> tuple[list[int], list[float]] | N
     times = all(isinstance(each, float) and 0 < each < float("inf") for each in seconds)
     rising = whole and times and counts == sorted(set(counts)) and len(counts) == len(seconds)
     return (counts, seconds) if rising else None
+
+
+def _right_function(
+    family: Family, size: int, schedule: Schedule, target: CpuTarget, arrays: Arrays
+) -> OpenFunction | None:
+    """Return the open kernel of a schedule; None if there is none, or if it is wrong."""
+    call = open_function(family, size, schedule, target)
+    if call is None:
+        return None
+    whole = CpuFunction(space_for(family.at(size), target), schedule, Provenance.MEASURED)
+    return call if _is_right(call, whole, family, arrays, size) else None
 
 
 def _call_first(call: OpenFunction, family: Family, count: int, *arrays: np.ndarray) -> Any:

@@ -19,10 +19,23 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.validation.files import open_now, output_file
 
-FORMAT, VERSION, FIRST = "tilewright-dispatch", 2, 1
+FORMAT = "tilewright-dispatch"
+CLOSED, FLAGGED, VERSION = 1, 2, 3
+"""The first version has no open kernels; the second one says of a kernel whether it is open."""
 MEASURED, ESTIMATED = "measured", "estimated"
 LARGEST_FILE = 1 << 24
 MOST_KERNELS = 64
+MOST_RANGES = 64
+"""Ranges of rows of one size, each with an open kernel."""
+
+
+@dataclass(frozen=True)
+class OpenRange:
+    """The open kernel of a schedule takes calls of at most ``last`` rows, and of more than the
+    range before it takes."""
+
+    last: int
+    schedule: Schedule
 
 
 @dataclass(frozen=True)
@@ -30,15 +43,16 @@ class TableKernel:
     """A kernel of ``size`` rows and its latency in seconds, where weights come from memory.
 
     ``schedule`` is that of the best record where the latency is measured. It is None where the
-    latency is an estimate: then the kernel is chosen, and checked, by whoever loads the table. One
-    that was timed with fewer rows takes their number at each call; ``fewer`` has the times of 0 to
-    ``size`` rows where they are known, and is not part of a table's file.
+    latency is an estimate: then the kernel is chosen, and checked, by whoever loads the table.
+    Kernels that were timed with fewer rows take their number at each call; ``opened`` has their
+    schedules by rising numbers of rows, the last of which is ``size``. ``fewer`` has the times of 0
+    to ``size`` rows where they are known, and is not part of a table's file.
     """
 
     size: int
     seconds: float
     schedule: Schedule | None = None
-    is_open: bool = False
+    opened: tuple[OpenRange, ...] = ()
     fewer: tuple[float, ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -97,7 +111,7 @@ class Table:
     @cached_property
     def open_sizes(self) -> frozenset[int]:
         """The sizes of kernels that take fewer rows as well."""
-        return frozenset(each.size for each in self.kernels if each.is_open)
+        return frozenset(each.size for each in self.kernels if each.opened)
 
     def row(self, size: int) -> Row | None:
         """Return the row of a call of ``size``; None beyond the table."""
@@ -136,7 +150,10 @@ class Table:
                     "seconds": each.seconds,
                     "provenance": each.provenance,
                     "schedule": None if each.schedule is None else each.schedule.to_json(),
-                    "open": each.is_open,
+                    "open": [
+                        {"last": part.last, "schedule": part.schedule.to_json()}
+                        for part in each.opened
+                    ],
                 }
                 for each in self.kernels
             ],
@@ -177,8 +194,8 @@ def table_from_json(data: object) -> Table:
     fields = Fields(data)
     if (kind := fields.take("format")) != FORMAT:
         raise InputError(f"format={shown(kind)} is not allowed; allowed: {FORMAT}")
-    if (version := fields.integer("version")) not in (FIRST, VERSION):
-        raise InputError(f"version={version} is not allowed; allowed: {FIRST}, {VERSION}")
+    if not CLOSED <= (version := fields.integer("version")) <= VERSION:
+        raise InputError(f"version={version} is not allowed; allowed: {CLOSED} to {VERSION}")
     profile = as_profile(fields.text("profile"))
     operator, axis = fields.text("operator"), fields.text("axis")
     family = family_of((operator, fields.description("parameters")), axis, profile)
@@ -199,10 +216,12 @@ def table_from_json(data: object) -> Table:
     return table
 
 
-def _list(fields: Fields, name: str, most: int) -> Sequence[object]:
+def _list(fields: Fields, name: str, most: int, least: int = 1) -> Sequence[object]:
     value = fields.take(name)
-    if not isinstance(value, list) or not 1 <= len(value) <= most:
-        raise InputError(f"{name}={shown(value)} is not allowed; allowed: a list of 1 to {most}")
+    if not isinstance(value, list) or not least <= len(value) <= most:
+        raise InputError(
+            f"{name}={shown(value)} is not allowed; allowed: a list of {least} to {most}"
+        )
     return value
 
 
@@ -213,10 +232,35 @@ def _kernel(data: object, version: int) -> TableKernel:
     given = fields.take("schedule")
     if (given is None) != (provenance == ESTIMATED) or not isinstance(given, dict | None):
         raise InputError(f"schedule={shown(given)} of a kernel that is {provenance} is not allowed")
-    is_open = version > FIRST and fields.flag("open")  # the first version had no such kernels
-    fields.finish()
     schedule = None if given is None else Schedule.from_json(given)
-    return TableKernel(size, seconds, schedule, is_open)
+    opened = _opened(fields, version, size, schedule)
+    fields.finish()
+    return TableKernel(size, seconds, schedule, opened)
+
+
+def _opened(
+    fields: Fields, version: int, size: int, schedule: Schedule | None
+) -> tuple[OpenRange, ...]:
+    """Return the ranges of the open kernels of a size."""
+    if version == CLOSED:
+        return ()
+    if version == FLAGGED:  # the kernel's own schedule is that of the open one
+        is_open = fields.flag("open")
+        return (OpenRange(size, schedule),) if is_open and schedule is not None else ()
+    found = tuple(map(_range, _list(fields, "open", MOST_RANGES, least=0)))
+    ends = [0, *(each.last for each in found)]
+    if ends != sorted(set(ends)) or ends[-1] not in (0, size):
+        raise InputError(f"open kernels for up to {shown(ends[1:])} rows; allowed: up to {size}")
+    return found
+
+
+def _range(data: object) -> OpenRange:
+    fields = Fields(data)
+    last, given = fields.integer("last"), fields.take("schedule")
+    fields.finish()
+    if not isinstance(given, dict):
+        raise InputError(f"schedule={shown(given)} of an open kernel is not allowed")
+    return OpenRange(last, Schedule.from_json(given))
 
 
 def _row(data: object) -> Row:

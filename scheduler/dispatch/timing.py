@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from statistics import median
@@ -40,25 +40,30 @@ SECONDS, LEAST_ROUNDS = 1.5, 5
 """Rounds at least, and as many more as there are seconds for."""
 
 Arrays = Sequence[np.ndarray]
-Name = TypeVar("Name", Schedule, int)
+Name = TypeVar("Name", bound=Hashable)
 
 
 def time_from_memory(workload: Workload, target: CpuTarget, database: Database) -> None:
     """Time the best schedules of a workload on this machine, and record the times."""
     space = space_for(workload, target)
     function = backend(target.kind).part("function")
-    records = database.best_few(workload, target, FEW, space.versions)
-    schedules = [space.ordered(record.schedule) for record in records if not record.doubted]
     built = {}
-    for schedule in schedules:
+    for schedule in best_schedules(workload, target, database):
         with suppress(RefusedKernelError):  # by this compiler, but not by the one of the record
-            if schedule in space:
-                built[schedule] = function(space, schedule, Provenance.MEASURED)
+            built[schedule] = function(space, schedule, Provenance.MEASURED)
     if not built:
         return
     for schedule, seconds in in_turns(built, rotation(workload, target), target).items():
         told = {"schedule": schedule.key, "from_memory_seconds": seconds}
         record(workload, target, database, told)
+
+
+def best_schedules(workload: Workload, target: Target, database: Database) -> list[Schedule]:
+    """Return the few best schedules on record, best first."""
+    space = space_for(workload, target)
+    records = database.best_few(workload, target, FEW, space.versions)
+    schedules = [space.ordered(record.schedule) for record in records if not record.doubted]
+    return [schedule for schedule in schedules if schedule in space]
 
 
 def in_turns(

@@ -13,6 +13,7 @@ from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 PRODUCT = "matmul n=24 k=16"
 
@@ -32,7 +33,13 @@ def put(
     """Record a schedule of these latencies by size."""
     for size, score in seconds.items():
         work = workload(text, **{axis: size})
-        schedule = a_schedule(size, target, text, axis)
-        version = space_for(work, target).version_of(schedule)
-        measurement = Measurement(schedule, Status.OK, score, started_at=score)
-        assert database.record(Record(work, target, version, measurement))
+        put_schedule(database, work, a_schedule(size, target, text, axis), score, target)
+
+
+def put_schedule(
+    database: Database, work: Workload, schedule: Schedule, score: float, target: Target
+) -> None:
+    """Record a latency of a schedule."""
+    version = space_for(work, target).version_of(schedule)
+    measurement = Measurement(schedule, Status.OK, score, started_at=score)
+    assert database.record(Record(work, target, version, measurement))

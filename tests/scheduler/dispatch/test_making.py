@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.scheduler.dispatch.records import PRODUCT, a_schedule, put
@@ -142,9 +140,8 @@ def test_hopes_are_open_kernels_down_to_where_another_template_is_faster(databas
     known = known_kernels(family, profile, TARGET, database)
     about = (family, profile, TARGET, known, usual_sizes(profile))
     hoped = {each.size: each for each in with_estimates(*about, timed={8})}
-    assert hoped == {each.size: each for each in with_estimates(*about)} | {
-        size: replace(each, is_open=True) for size, each in hoped.items() if size != 8
-    }
+    assert hoped == {each.size: each for each in with_estimates(*about)}
+    assert [size for size, each in hoped.items() if not each.fewer] == [8]
     for size in (4, 24, 40):
         alike = [other for other in hoped if (other > 16) == (size > 16) and other <= size]
         assert [hoped[size].fewer[other] for other in alike] == [
@@ -153,7 +150,7 @@ def test_hopes_are_open_kernels_down_to_where_another_template_is_faster(databas
     assert hoped[40].fewer[16] == float("inf") > hoped[40].fewer[17]
     table = making._made(making.Request(family, profile, TARGET, 2), database, known, timed={8})
     assert max(each.size for each in table.kernels) == 40
-    assert not any(each.is_open for each in asked(database).kernels)
+    assert not any(each.opened for each in asked(database).kernels)
 
 
 def test_regret_beyond_the_largest_record_is_that_of_longer_calls(database):

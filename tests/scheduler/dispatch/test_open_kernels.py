@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.scheduler.dispatch.records import put
+from tests.scheduler.dispatch.records import put, put_schedule
 from tilewright.scheduler.dispatch import open_kernels
 from tilewright.scheduler.dispatch.costs import Torch, known_kernels
 from tilewright.scheduler.dispatch.explaining import table_text
@@ -16,10 +16,10 @@ from tilewright.scheduler.dispatch.finding import Tables
 from tilewright.scheduler.dispatch.function import Dispatch
 from tilewright.scheduler.dispatch.keeping import keep
 from tilewright.scheduler.dispatch.making import Request, selected
+from tilewright.scheduler.dispatch.open_functions import serving
 from tilewright.scheduler.dispatch.open_kernels import open_function, open_seconds, time_open
 from tilewright.scheduler.dispatch.profile import as_profile
-from tilewright.scheduler.dispatch.table import Row, table_from_json
-from tilewright.spaces.operators import workload
+from tilewright.scheduler.dispatch.table import OpenRange, Row, table_from_json
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import detect_target
@@ -30,14 +30,15 @@ PROFILE = as_profile(f"1-{SIZE}:1")
 FAMILY = family_of(TEXT, "m", PROFILE)
 
 
-def a_schedule() -> Schedule:
-    space = space_for(workload(TEXT, m=SIZE), TARGET)
-    rows = map(space.schedule, space.sample(np.random.default_rng(0), 64))
-    return next(each for each in rows if not space.why_not_open(each, "m"))
+def some_schedules(count: int) -> list[Schedule]:
+    """Schedules that have open kernels."""
+    space = space_for(FAMILY.at(SIZE), TARGET)
+    every = dict.fromkeys(map(space.schedule, space.sample(np.random.default_rng(0), 64)))
+    return [each for each in every if not space.why_not_open(each, "m")][:count]
 
 
 def a_table(database):
-    time_open(FAMILY, SIZE, best(database), TARGET, database)
+    time_open(FAMILY, SIZE, [best(database)], TARGET, database)
     known = known_kernels(FAMILY, PROFILE, TARGET, database)
     return selected(Request(FAMILY, PROFILE, TARGET, 1), known, Torch(), known)
 
@@ -50,14 +51,14 @@ def best(database) -> Schedule:
 
 def test_times_of_fewer_rows_are_recorded_and_heeded(database):
     schedule = best(database)
-    assert open_seconds(FAMILY, SIZE, schedule, TARGET, database) == ()
-    time_open(FAMILY, SIZE, schedule, TARGET, database)
-    times = open_seconds(FAMILY, SIZE, schedule, TARGET, database)
+    assert open_seconds(FAMILY, SIZE, [schedule], TARGET, database) == {}
+    time_open(FAMILY, SIZE, [schedule], TARGET, database)
+    (times,) = open_seconds(FAMILY, SIZE, [schedule], TARGET, database).values()
     assert len(times) == SIZE + 1
     assert all(0 < each < 1 for each in times)
-    assert open_seconds(FAMILY, SIZE, schedule, replace(TARGET, model="Other"), database) == ()
+    assert open_seconds(FAMILY, SIZE, [schedule], replace(TARGET, model="Other"), database) == {}
     (kernel,) = known_kernels(FAMILY, PROFILE, TARGET, database)
-    assert kernel.is_open
+    assert kernel.opened == (OpenRange(SIZE, schedule),)
     assert kernel.fewer == times
 
 
@@ -91,19 +92,72 @@ def test_kept_tables_are_found_with_their_open_kernels(database):
     assert found.kernels[0].fewer == table.kernels[0].fewer != ()
 
 
-def test_a_kernel_whose_rows_differ_is_not_recorded(database, monkeypatch):
-    schedule = best(database)
+def test_a_kernel_whose_rows_differ_is_not_recorded_beside_another(database, monkeypatch):
+    schedules = wrong_one, _ = some_schedules(2)
     right = open_kernels.OpenFunction.__call__
 
     def wrong(self, *arrays, **named):
         found = right(self, *arrays, **named)
-        if len(found) == 7:
+        if len(found) == 7 and self.schedule == wrong_one:
             found[6, 39] += 1
         return found
 
     monkeypatch.setattr(open_kernels.OpenFunction, "__call__", wrong)
-    time_open(FAMILY, SIZE, schedule, TARGET, database)
-    assert open_seconds(FAMILY, SIZE, schedule, TARGET, database) == ()
+    time_open(FAMILY, SIZE, [wrong_one], TARGET, database)
+    assert open_seconds(FAMILY, SIZE, schedules, TARGET, database) == {}
+    time_open(FAMILY, SIZE, schedules, TARGET, database)
+    assert list(open_seconds(FAMILY, SIZE, schedules, TARGET, database)) == schedules[1:]
+
+
+def test_each_number_of_rows_has_the_open_kernel_that_is_best_for_it(database, monkeypatch):
+    """Of two schedules one is recorded as fast up to 20 rows, and the other beyond. A third has no
+    part in it."""
+    few, many, slow = some_schedules(3)
+    for score, schedule in enumerate((many, few, slow), start=1):
+        put_schedule(database, FAMILY.at(SIZE), schedule, score * 1e-3, TARGET)
+    rows = [1, 20, 21, SIZE]
+    for schedule, seconds in ((few, [1, 1, 3, 3]), (many, [2, 2, 2, 2]), (slow, [4, 4, 4, 4])):
+        told = {"schedule": schedule.key, "axis": "m", "rows": rows}
+        told["open_seconds"] = [each * 1e-5 for each in seconds]
+        open_kernels.record(FAMILY.at(SIZE), TARGET, database, told)
+    known = known_kernels(FAMILY, PROFILE, TARGET, database)
+    table = selected(Request(FAMILY, PROFILE, TARGET, 1), known, Torch(), known)
+    (kernel,) = table.kernels
+    assert kernel.opened == (OpenRange(20, few), OpenRange(SIZE, many))
+    assert kernel.fewer[1:] == pytest.approx((*[1e-5] * 20, *[2e-5] * 28))
+    keep(table, database)
+    found = Tables(database, TARGET).of(FAMILY)
+    assert found == table
+    assert found.kernels[0].fewer == kernel.fewer
+    called = []
+    right = open_kernels.OpenFunction.__call__
+
+    def noted(self, *arrays, **named):
+        called.append(self.schedule)
+        return right(self, *arrays, **named)
+
+    monkeypatch.setattr(open_kernels.OpenFunction, "__call__", noted)
+    call, draw = Dispatch(table_from_json(table.to_json())), np.random.default_rng(0)
+    for count in (1, 19, 20, 21, 47, SIZE):
+        a, b = (draw.random(shape, np.float32) for shape in ((count, 24), (24, 40)))
+        np.testing.assert_allclose(call(a, b), a @ b, rtol=1e-5)
+    assert called == [few, few, few, many, many]
+    longer = replace(table, rows=(Row(1, 3 * SIZE, SIZE),))
+    a, b = (draw.random(shape, np.float32) for shape in ((SIZE + 5, 24), (24, 40)))
+    np.testing.assert_allclose(Dispatch(longer)(a, b), a @ b, rtol=1e-5)
+    assert called[5:] == [few]
+
+
+def test_only_what_serves_is_built(database):
+    table = a_table(database)
+    schedule = table.kernels[0].schedule
+    parts = tuple(OpenRange(last, schedule) for last in (8, 16, SIZE - 1, SIZE))
+    kernel = replace(table.kernels[0], opened=parts)
+    for first, last, served in ((1, SIZE, 3), (9, 16, 1), (8, 90, 3), (17, SIZE, 1), (SIZE, 90, 0)):
+        rows = (*([Row(1, first - 1, 1)] if first > 1 else []), Row(first, last, SIZE))
+        found = serving(replace(table, rows=rows), kernel)
+        assert len(found) == served
+        assert [each for each in parts if each in found] == found
 
 
 @pytest.mark.parametrize(
@@ -121,7 +175,7 @@ def test_malformed_times_count_for_nothing(database, told):
     schedule = best(database)
     told = {"schedule": schedule.key, "axis": "m"} | told
     open_kernels.record(FAMILY.at(SIZE), TARGET, database, told)
-    assert open_seconds(FAMILY, SIZE, schedule, TARGET, database) == ()
+    assert open_seconds(FAMILY, SIZE, [schedule], TARGET, database) == {}
 
 
 def test_a_schedule_without_such_a_kernel_has_none():

@@ -61,7 +61,7 @@ def test_one_tuned_kernel_serves_every_number_of_keys(database, monkeypatch):
     table = tuned_table(TEXT, PROFILE, database, 1, "j", TARGET, seconds=8)
     assert SIZE in sizes
     assert table.rows[-1].last == SIZE
-    assert table.kernels[-1].is_open
+    assert table.kernels[-1].opened
     call = Dispatch(table_from_json(table.to_json()))
     for keys in range(1, SIZE + 1):
         arrays = given(keys, keys)
@@ -78,17 +78,17 @@ def test_kernels_of_fixed_sizes_serve_no_other_ones(database):
     with pytest.raises(InputError, match=r"no kernel on record takes j=5, .* \(--tune\)"):
         dispatch_table(TEXT, PROFILE, database, 2, "j", TARGET)
     assert Tables(database, TARGET).of(FAMILY) is None
-    time_open(FAMILY, SIZE, a_schedule(SIZE, TARGET, TEXT, "j"), TARGET, database)
+    time_open(FAMILY, SIZE, [a_schedule(SIZE, TARGET, TEXT, "j")], TARGET, database)
     table = dispatch_table(TEXT, PROFILE, database, 1, "j", TARGET)
     assert {(row.size, row.torch) for row in table.rows} == {(SIZE, False)}
 
 
 def test_a_machine_without_such_a_kernel_refuses_other_sizes(database, monkeypatch):
     put(database, {SIZE: 1e-3}, TARGET, TEXT, "j")
-    time_open(FAMILY, SIZE, a_schedule(SIZE, TARGET, TEXT, "j"), TARGET, database)
+    time_open(FAMILY, SIZE, [a_schedule(SIZE, TARGET, TEXT, "j")], TARGET, database)
     table = dispatch_table(TEXT, PROFILE, database, 1, "j", TARGET)
     assert table.rows == (Row(1, SIZE, SIZE),)
-    module = "tilewright.scheduler.dispatch.function.open_function"
+    module = "tilewright.scheduler.dispatch.open_functions.open_function"
     monkeypatch.setattr(module, lambda *_: None)
     call = Dispatch(table)
     arrays = given(SIZE)
@@ -109,8 +109,8 @@ def test_a_wrong_kernel_is_not_recorded(database, monkeypatch):
 
     assert open_function(FAMILY, SIZE, schedule, TARGET) is not None
     monkeypatch.setattr(open_kernels.OpenFunction, "__call__", wrong)
-    time_open(FAMILY, SIZE, schedule, TARGET, database)
-    assert open_seconds(FAMILY, SIZE, schedule, TARGET, database) == ()
+    time_open(FAMILY, SIZE, [schedule], TARGET, database)
+    assert open_seconds(FAMILY, SIZE, [schedule], TARGET, database) == {}
     assert not known_kernels(FAMILY, PROFILE, TARGET, database)
 
 

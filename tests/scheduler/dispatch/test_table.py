@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from tilewright.scheduler.dispatch.family import family_of
 from tilewright.scheduler.dispatch.making import Request, selected
 from tilewright.scheduler.dispatch.profile import as_profile
 from tilewright.scheduler.dispatch.python_text import python_text, save_python
-from tilewright.scheduler.dispatch.table import Table, read_table, table_from_json
+from tilewright.scheduler.dispatch.table import OpenRange, Table, read_table, table_from_json
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import detect_target
 
@@ -59,9 +60,40 @@ def test_a_file_without_open_kernels_is_read(table):
     assert table_from_json(data) == table
 
 
+def test_open_kernels_of_a_size_come_back_and_those_of_earlier_files_are_read(table):
+    kernel = table.kernels[-1]
+    other = replace(kernel.schedule, template="other")
+    ranges = (OpenRange(kernel.size - 4, other), OpenRange(kernel.size, kernel.schedule))
+    several = replace(table, kernels=(*table.kernels[:-1], replace(kernel, opened=ranges)))
+    assert table_from_json(json.loads(json.dumps(several.to_json()))) == several
+    assert several.open_sizes == {kernel.size}
+    one = replace(kernel, opened=(OpenRange(kernel.size, kernel.schedule),))
+    data = table.to_json() | {"version": 2}
+    for each in data["kernels"]:
+        each["open"] = each["size"] == kernel.size
+    assert table_from_json(data).kernels == (*table.kernels[:-1], one)
+
+
+def test_malformed_open_kernels(table):
+    data = table.to_json()
+    size, schedule = (data["kernels"][-1][name] for name in ("size", "schedule"))
+    whole = {"last": size, "schedule": schedule}
+    for value, says in (
+        (True, "open=True is not allowed; allowed: a list of 0 to 64"),
+        ([{"last": 1, "schedule": schedule}], rf"up to \[1\] rows; allowed: up to {size}"),
+        ([whole, whole], "open kernels for up to"),
+        ([whole | {"last": "x"}], "last='x'"),
+        ([whole | {"schedule": None}], "schedule=None of an open kernel"),
+        ([whole | {"more": 1}], "field 'more' is unknown"),
+    ):
+        data["kernels"][-1]["open"] = value
+        with pytest.raises(InputError, match=says):
+            table_from_json(data)
+
+
 CHANGES = {
     "format": ("other", "format='other' is not allowed; allowed: tilewright-dispatch"),
-    "version": (3, "version=3 is not allowed; allowed: 1, 2"),
+    "version": (4, "version=4 is not allowed; allowed: 1 to 3"),
     "operator": ("__import__('os')", "__import__"),
     "parameters": ([], "parameters=[] is not allowed"),
     "axis": ("q", "matmul has no parameter 'q'"),

@@ -50,7 +50,7 @@ def test_maps_are_served_by_one_open_kernel(here, capsys):
         json.loads(ask(capsys, "query", *words, "--db", "t.db", "--format", "json"))
     )
     (kernel,) = table.kernels
-    assert kernel.is_open  # its size is a matter of the time that copies of rows take here
+    assert kernel.opened  # its size is a matter of the time that copies of rows take here
     call, draw = Dispatch(table), np.random.default_rng(0).standard_normal
     for rows in (1, 7, 64, 199, 200):
         x, g = (draw(shape).astype(np.float32) for shape in ((rows, 48), 48))

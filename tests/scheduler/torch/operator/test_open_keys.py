@@ -87,7 +87,7 @@ def test_maps_and_keys_of_attention_are_open_by_one_kernel(key, shapes, expected
     about = (TARGET, str(family), family.axis)
     with Database(functions.database) as database:
         put(database, {40: 1e-6}, *about)
-        time_open(family, 40, a_schedule(40, *about), TARGET, database)
+        time_open(family, 40, [a_schedule(40, *about)], TARGET, database)
     for size in (1, 7, 16, 17, 39, 40, 41):
         operands = [torch.randn(shape) for shape in shapes(size)]
         wanted = expected(*operands)
