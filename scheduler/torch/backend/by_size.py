@@ -26,6 +26,9 @@ from tilewright.spaces.algebra.integers import ceil_div
 
 Compiled = Callable[[list[Any]], Any]
 """A graph that Inductor compiled: a function of a list of inputs."""
+REACH = 128
+"""Sizes on each side of a span's middle that are tried: graphs are often called with multiples of a
+power of two alone."""
 
 
 class BySize:
@@ -101,11 +104,12 @@ class Sizes:
         return [span for span in spans if span and self._are_covered({symbol: span.start})]
 
     def middle(self, span: range) -> int | None:
-        """Return the size in the middle of a span, or one of its ends where the graph is not called
-        with that; None if it is called with none of these."""
-        sizes = (span[len(span) // 2], span[0], span[-1])
-        admitted = (size for size in sizes if admits(self._graph, {self.symbol: size}))
-        return next(admitted, None)
+        """Return the size nearest to the middle of a span that the graph is called with, of those
+        within :data:`REACH` and the ends; None if it is called with none of these."""
+        place, symbol = len(span) // 2, self.symbol
+        near = span[max(0, place - REACH) : place + REACH + 1]
+        sizes = (*sorted(near, key=lambda size: abs(size - span[place])), span[0], span[-1])
+        return next((size for size in sizes if admits(self._graph, {symbol: size})), None)
 
     def leave(self, span: range) -> None:
         """Leave the calls of a span to the graph without kernels."""

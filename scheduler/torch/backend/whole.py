@@ -123,7 +123,7 @@ class WholeGraph:
         if sizes.symbol is None:
             return times.gain >= 1
         most = memory_limit() / 4
-        found = ((sizes.middle(span), span) for span in sizes.spans())
+        found = [(sizes.middle(span), span) for span in sizes.spans()]
         spans = {middle: span for middle, span in found if middle is not None}
         middles = [m for m in spans if judging.size(self.inputs, {sizes.symbol: m}) <= most]
         if not middles:
@@ -135,7 +135,7 @@ class WholeGraph:
             if time.monotonic() > end:
                 break
         faster = [span for middle, span in spans.items() if _nearest(gains, middle) >= 1]
-        for span in spans.values():
+        for _, span in found:
             if span not in faster:
                 sizes.leave(span)
         self.report.sizes = ", ".join(map(_range, joined(faster)))

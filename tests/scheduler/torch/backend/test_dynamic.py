@@ -271,6 +271,39 @@ def test_a_graph_is_not_timed_at_sizes_that_it_is_never_called_with(known, monke
     assert 2 < max(rows) <= 20
 
 
+@pytest.mark.parametrize("is_faster", [True, False])
+def test_a_graph_is_timed_at_the_multiples_that_it_is_called_with(
+    known, monkeypatch, is_faster: bool
+) -> None:
+    """No span is left out because its middle and its ends are no multiples of 8."""
+
+    def in_turns(ours: Any, rival: Any, inputs: Any) -> judging.Times:
+        slow = {16, 24} & {each for each in inputs[0] if isinstance(each, int)}  # whole graphs
+        return judging.Times(1.0, 2.0 if is_faster or not slow else 0.5)
+
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return x @ weight if x.shape[0] % 8 == 0 else x
+
+    weight = torch.randn(24, 40)
+    monkeypatch.setattr(judging, "in_turns", in_turns)
+    fast = compiled(model, known)
+    with torch.no_grad():
+        fast(rows_of(16, 24))
+        seen = called(monkeypatch, fast)
+        for size in (8, 16, 24, 32):
+            torch.testing.assert_close(fast(x := torch.randn(size, 24)), model(x))
+            (graph,) = explain(fast).graphs
+            assert bool(seen) == _has(graph.sizes, size), (graph.sizes, size)
+            seen.clear()
+        assert _has(graph.sizes, 24) == is_faster
+
+
+def _has(sizes: str, size: int) -> bool:
+    """Tell whether ranges such as ``2-8, 12`` have a size."""
+    ends = (each.split("-") for each in sizes.split(", "))
+    return any(int(each[0]) <= size <= int(each[-1]) for each in ends)
+
+
 def test_what_a_graph_was_captured_under_is_known(known) -> None:
     def model(x: torch.Tensor) -> torch.Tensor:
         return x * 2 if x.shape[0] < 30 and x.shape[0] % 3 == 1 else x
