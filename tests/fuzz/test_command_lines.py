@@ -90,7 +90,9 @@ OPTIONS = {
         *("--search", "--trials", "--repeats", "--batch", "--seed", "--time", "--jobs"),
         "--format",
     ),
-    "show": ("--file", "--target", "--threads", "--gradient", "--saved", "--table"),
+    "show": (
+        *("--file", "--target", "--threads", "--gradient", "--saved", "--table", "--schedule"),
+    ),
     "operators": ("--format",),
     "targets": ("--format",),
     "train": ("--db", "--out", "--format"),
