@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -101,8 +102,11 @@ class Choosing:
         from tilewright.scheduler.suites.suite import Member, Suite
         from tilewright.scheduler.suites.tune import tune_suite
 
-        members = tuple(Member(choice.workload, len(choice.regions)) for choice in new)
-        seconds = self._options.seconds or SECONDS * len(new)
+        places = Counter[Workload]()  # operands of several strides may have one workload
+        for choice in new:
+            places[choice.workload] += len(choice.regions)
+        members = tuple(Member(work, count) for work, count in places.items())
+        seconds = self._options.seconds or SECONDS * len(members)
         tune_suite(Suite(judging.COMMAND, members), self.target, self._database, seconds=seconds)
         for choice in new:
             choice.answer = self._answer(choice.workload)

@@ -222,6 +222,17 @@ def test_the_database_is_asked_again_at_each_compilation(tmp_path: Path) -> None
     assert reasons == [("not tuned", ""), ("asked for", "measured")]
 
 
+def test_a_workload_may_be_tuned_whose_operands_lie_in_several_ways(tmp_path: Path) -> None:
+    options = {"untuned": "tune", "seconds": 1, "judge": "always", "db": tmp_path / "known.db"}
+    fast = compiled(lambda x, y: (x.softmax(-1), y.softmax(-1)), options)
+    x, y = torch.randn(6, 36), torch.randn(1, 6, 36)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x, y), (x.softmax(-1), y.softmax(-1)))
+    (graph,) = explain(fast).graphs
+    one, other = graph.regions
+    assert one.program == other.program
+
+
 COMPILE = """
 import sys, torch
 from tilewright import explain
