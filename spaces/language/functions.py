@@ -85,6 +85,12 @@ def _in_float64(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray
     return converted
 
 
+def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return powers as C has them: NumPy takes the square root for one exponent of a half, which
+    minus infinity does not have."""
+    return np.where((x == -np.inf) & (y == 0.5), np.inf, np.power(x, y))
+
+
 def _rounded_to(name: str) -> Callable[[np.ndarray], np.ndarray]:
     """Rounding to the values of a dtype. By way of float32, as kernels do."""
 
@@ -127,7 +133,7 @@ FUNCTIONS = {
         Function("round", 1, _in_float64(np.rint), library="rint", plain=True),
         _periodic("sin", np.sin, (-pi / 2, pi / 2)),
         _periodic("cos", np.cos, (0.0, pi)),
-        Function("pow", 2, _in_float64(np.power), (8e-7, 2e-38), library="pow"),
+        Function("pow", 2, _in_float64(_power), (8e-7, 2e-38), library="pow"),
         Function("log1p", 1, _in_float64(np.log1p), (4e-7, 2e-45), library="log1p"),
         Function("expm1", 1, _in_float64(np.expm1), (4e-7, 2e-45), library="expm1"),
         Function("atan", 1, _in_float64(np.arctan), (4e-7, 2e-45), library="atan"),

@@ -12,10 +12,14 @@ if TYPE_CHECKING:
 
 
 def _power(numbers: Numbers, a: Interval, b: Interval) -> Any:
-    """Tell where a power may be of zero by a negative exponent, or of a negative number or NaN by
-    an exponent that is not known exactly."""
+    """Tell where a power may be of zero by a negative exponent, of a negative number or NaN by an
+    exponent that is not known exactly, or of negative numbers behind minus infinity by a fraction.
+    """
     across = (a.low <= 0.0) & (a.high >= 0.0)
-    return (across & (b.low < 0.0)) | (((a.low < 0.0) | (a.low != a.low)) & (b.low < b.high))
+    endless = (a.low <= -numbers.constant(float("inf"))) & (a.low < a.high)
+    roots = endless & (numbers.call("floor", [b.low]) < b.low)
+    vague = ((a.low < 0.0) | (a.low != a.low)) & (b.low < b.high)
+    return (across & (b.low < 0.0)) | vague | roots
 
 
 def _angle(numbers: Numbers, a: Interval, b: Interval) -> Any:

@@ -54,26 +54,32 @@ def test_a_function_of_any_point_of_two_intervals_is_in_the_interval(name, whole
     assert np.mean(found.free) < 0.5
 
 
-ENDS = [-np.inf, -3e38, -2.0, -1e-3, 0.0, 1e-3, 2.0, 3e38, np.inf]
+ENDS = np.array([-np.inf, -3e38, -2, -1e-3, 0, 1e-3, 0.5, 2, 3e38, np.inf], "f4").astype("f8")
 
 
-@pytest.mark.parametrize("operator", "+-*/")
+@pytest.mark.parametrize("operator", [*"+-*/", "pow", "min", "max", "atan2", "fmod"])
 def test_an_operation_on_any_points_is_in_the_interval_at_the_edges_too(operator):
     """Infinities, zeros and numbers between meet within intervals, not at their ends alone."""
     numbers, rules = Arrays(), Rules(Arrays(), "float32")
+
+    def operation(x, y):
+        named = operator in FUNCTIONS
+        return numbers.call(operator, [x, y]) if named else numbers.operation(operator, x, y)
+
     spans = [(low, high) for n, low in enumerate(ENDS) for high in ENDS[n:]]
     pairs = np.array([(*a, *b) for a in spans for b in spans]).T
     a, b = (Interval(*pairs[n : n + 2], nowhere(numbers)) for n in (0, 2))
     with np.errstate(all="ignore"):
-        found = rules.binary(operator, a, b)
+        named = operator in FUNCTIONS
+        found = rules.call(operator, [a, b]) if named else rules.binary(operator, a, b)
         for x in ENDS:
             for y in ENDS:
                 within = (a.low <= x) & (x <= a.high) & (b.low <= y) & (y <= b.high)
-                value = np.float32(numbers.operation(operator, np.float64(x), np.float64(y)))
+                value = np.float32(operation(x, y))
                 inside = (found.low <= value) & (value <= found.high)
                 surely = np.isnan(value) & np.isnan(found.low) & np.isnan(found.high)
                 assert (inside | surely | found.free | ~within).all(), (x, y)
-    assert np.mean(found.free) < 0.7
+    assert np.mean(found.free) < 0.95
 
 
 def test_what_is_infinite_or_zero_stays_known_where_it_is_exact():
