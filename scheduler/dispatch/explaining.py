@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilewright.scheduler.dispatch.table import ESTIMATED, Row, Table
+from tilewright.scheduler.dispatch.table import ESTIMATED, Row, Table, TableKernel
 
 Cells = tuple[str, ...]
 
-KERNEL_COLUMNS = ("#kernel", "#latency", "provenance", "schedule")
+KERNEL_COLUMNS = ("#kernel", "#latency", "provenance", "open", "schedule")
 ROW_COLUMNS = ("sizes", "#kernel", "how")
 
 
@@ -36,17 +36,25 @@ def kernel_rows(table: Table) -> list[Cells]:
             str(each.size),
             _microseconds(each.seconds),
             each.provenance,
+            _open(each),
             "-" if each.schedule is None else str(each.schedule),
         )
         for each in table.kernels
     ]
 
 
+def _open(kernel: TableKernel) -> str:
+    """Return the ranges of fewer rows that open kernels of a size take, each by a schedule."""
+    firsts = [1, *(each.last + 1 for each in kernel.opened)]
+    pairs = zip(firsts, kernel.opened, strict=False)
+    return ", ".join(_range(first, each.last) for first, each in pairs) or "-"
+
+
 def size_rows(table: Table) -> list[Cells]:
     """Return a line for each range of sizes."""
     return [
         (
-            _range(row),
+            _range(row.first, row.last),
             "torch" if row.torch else str(row.size),
             "" if row.torch else _how(row, row.size in table.open_sizes),
         )
@@ -67,20 +75,20 @@ def _how(row: Row, is_open: bool) -> str:
 def sizes_of(table: Table) -> str:
     """Return the sizes that kernels of a table serve, and those kernels, in one line."""
     kernels = ", ".join(str(each.size) for each in table.kernels)
-    by_torch = [_range(row) for row in table.rows if row.torch]
+    by_torch = [_range(row.first, row.last) for row in table.rows if row.torch]
     beside = f", torch at {', '.join(by_torch)}" if by_torch else ""
     return f"{table.family.axis}=1 to {table.last} by kernels of {kernels}{beside}"
 
 
-def _range(row: Row) -> str:
-    return str(row.first) if row.first == row.last else f"{row.first}-{row.last}"
+def _range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def table_text(table: Table) -> str:
     """Return the whole table in aligned lines."""
     lines = [f"{name:16} {value}" for name, value in facts(table)]
     for columns, rows in (
-        (KERNEL_COLUMNS[:3], [row[:3] for row in kernel_rows(table)]),
+        (KERNEL_COLUMNS[:4], [row[:4] for row in kernel_rows(table)]),
         (ROW_COLUMNS, size_rows(table)),
     ):
         lines += ["", *_aligned([tuple(name.strip("#") for name in columns), *rows])]

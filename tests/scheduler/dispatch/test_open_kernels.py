@@ -125,6 +125,7 @@ def test_each_number_of_rows_has_the_open_kernel_that_is_best_for_it(database, m
     (kernel,) = table.kernels
     assert kernel.opened == (OpenRange(20, few), OpenRange(SIZE, many))
     assert kernel.fewer[1:] == pytest.approx((*[1e-5] * 20, *[2e-5] * 28))
+    assert "1-20, 21-48" in table_text(table)
     keep(table, database)
     found = Tables(database, TARGET).of(FAMILY)
     assert found == table
