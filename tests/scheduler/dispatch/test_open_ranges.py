@@ -7,7 +7,13 @@ from itertools import pairwise, product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.scheduler.dispatch.open_ranges import ALIKE, best_ranges, range_seconds
+from tilewright.scheduler.dispatch.open_ranges import (
+    ALIKE,
+    best_pair,
+    best_ranges,
+    fewest_ranges,
+    range_seconds,
+)
 from tilewright.scheduler.dispatch.table import OpenRange
 from tilewright.spaces.schedule import Schedule
 
@@ -26,14 +32,21 @@ def test_tiles_of_eight_rows_leave_nine_to_twelve_to_others():
 
 def test_what_is_almost_as_fast_serves_alone():
     assert best_ranges({A: [1, 1, 1.02, 1], B: [1, 1, 1, 1.1]}) == (OpenRange(3, A),)
+    assert best_ranges({A: [1, 1, 1.04], B: [1, 1.04, 1]}) == (OpenRange(2, A),)
     assert best_ranges({A: [1, 1, 1.02], B: [1, 1, 1]}) == (OpenRange(2, B),)
     assert best_ranges({}) == ()
+
+
+def test_a_third_schedule_is_not_used():
+    times = {A: [1, 1, 2, 3, 3], B: [1, 2, 1, 3, 3], C: [1, 3, 3, 1, 1]}
+    assert best_pair(times) == (A, C)
+    assert best_ranges(times) == (OpenRange(2, A), OpenRange(4, C))
 
 
 @given(st.lists(st.tuples(SECONDS, SECONDS, SECONDS), min_size=2, max_size=7))
 def test_ranges_are_the_fewest_of_fast_schedules(rows):
     times = {each: [row[place] for row in rows] for place, each in enumerate((A, B, C))}
-    ranges = best_ranges(times)
+    ranges = fewest_ranges(times)
     ends = [each.last for each in ranges]
     assert ends == sorted(set(ends))
     assert ends[-1] == len(rows) - 1
