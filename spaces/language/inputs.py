@@ -23,11 +23,11 @@ length of none, or of all there are."""
 class Spread:
     """The distribution of values that are no indices.
 
-    Values are uniform in [-1, 1), or integers from -8 to 7; of bytes that are only read less a
-    number, such as the exponents of ``exp2(e[i] - 127)``, integers so far from it. If ``normal``,
-    they have a standard deviation of 1, or of 20 for integers: they then differ even where only the
-    largest of very many count. Values of the ``operand``, or of the first such one, are multiplied
-    by ``scale``; integers only if it is more than 1.
+    Values are uniform in [-1, 1), or integers from -8 to 7. Bytes from which one number is always
+    subtracted, as in ``exp2(e[i] - 127)``, are that number plus such integers. If ``normal``,
+    values have a standard deviation of 1, or of 20 for integers: they then differ even where only
+    the largest of very many count. Values of the ``operand``, or of the first such one, are
+    multiplied by ``scale``; integers only if it is more than 1.
     """
 
     normal: bool = False
@@ -176,7 +176,8 @@ def _drawn(
 
 
 def _middles(program: Program) -> dict[str, int]:
-    """Return the number that each array of bytes is read less, if it is the same each time."""
+    """Return the number that is subtracted from each array of bytes wherever it is read, if that is
+    always the same one."""
     found: dict[str, set[float | None]] = {}
     for stage in program.stages:
         for name, number in _read_less(stage.body):

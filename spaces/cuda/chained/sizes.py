@@ -115,8 +115,8 @@ class ChainedSizes(BlockResources):
     def again_bytes(self, c: Any, running: Any, l2_bytes: float) -> Any:
         """Return the bytes that come from main memory another time: none.
 
-        ``running`` blocks run at a time and L2 holds ``l2_bytes``; templates with longer rows read
-        these.
+        ``running`` blocks run at a time and L2 holds ``l2_bytes``. Templates with longer rows,
+        whose keys come again, have numbers of their own.
         """
         return 0 * running
 

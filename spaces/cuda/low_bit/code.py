@@ -258,14 +258,6 @@ class CodedCode(ABC):
         first = self._number("warp_tiles") * ROWS
         return f"own * {first} + {tile * ROWS + half * ROWS // HALVES} + lane / 4"
 
-    def _over_rows(self, *body: str) -> Lines:
-        return [
-            "#pragma unroll",
-            f"for (int r = 0; r < {self._rows}; r++) {{",
-            *indented(body),
-            "}",
-        ]
-
     # -- the sums ----------------------------------------------------------------------------------
 
     def _total(self) -> Lines:

@@ -25,7 +25,7 @@ FRACTIONS = {"bfloat16": 7, "float16": 10}
 BIASES = {"bfloat16": 127, "float16": 15}
 BYTE = 8
 MINUS_ZERO = 0x80008000
-"""A pair of zeros that no sum sees."""
+"""A pair of negative zeros: no number changes where they are added."""
 TOP = 0x00800080
 """The highest bits of a pair of bytes."""
 

@@ -131,7 +131,8 @@ class MultiplyAdds(ThinMultiply):
 
     @property
     def small_pairs(self) -> bool:
-        """True likewise; from memory, rows may start anywhere."""
+        """True if words are pairs, which need rows that begin at even terms: in shared memory they
+        do, in global memory where vectors are even."""
         aligned = (
             self.tile.values["small_operand"] == "shared" or self.tile.thin.small_vector % 2 == 0
         )

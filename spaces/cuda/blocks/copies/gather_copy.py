@@ -117,7 +117,7 @@ class GatherCopy(BlockCopy):
 
     @property
     def _width_turns(self) -> int:
-        """Rows or columns of whose vectors one thread moves some."""
+        """The number of rows, or of vectors of columns, that one thread moves."""
         return self._turns[self._rank]
 
     @property
