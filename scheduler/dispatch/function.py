@@ -131,7 +131,7 @@ class Dispatch:
             arrays = in_order([Port(each) for each in self._inputs], arrays, named)
         size = self._size(arrays)
         row = self.choose(size)
-        if row is None or row.torch:
+        if row is None or row.torch or not self._takes(row, size):
             if self.otherwise is not None:
                 return self.otherwise(*arrays) if out is None else self.otherwise(*arrays, out=out)
             if row is None:
@@ -144,7 +144,7 @@ class Dispatch:
             return self._functions[size](*arrays, out=out)
         if row.size > size and row.size in self._open:
             return self._open[row.size].at(size)(*arrays, out=out)
-        if not self.table.family.independent:
+        if not self._takes(row, size):
             raise InputError(
                 f"no kernel on {self.target.text} takes {self.table.family.axis}={size}; allowed: "
                 f"{', '.join(map(str, self._functions))}"
@@ -153,6 +153,11 @@ class Dispatch:
         if plan is None:
             plan = self._plans[size] = _Plan(self.table, size, self.target.kind, self._open)
         return plan.run(self._functions, arrays, out)
+
+    def _takes(self, row: Row, size: int) -> bool:
+        """Tell whether kernels here compute a call: cut into pieces, or by one that takes it."""
+        is_open = row.size > size and row.size in self._open
+        return self.table.family.independent or row.size == size or is_open
 
     def _size(self, arrays: Sequence[Any]) -> int:
         array = arrays[self._sized]

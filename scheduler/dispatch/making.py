@@ -152,7 +152,7 @@ def _request(
     """Return a request about an axis, by default the open one."""
     count = whole("kernels", kernels, 1, MOST_KERNELS)
     sizes, machine = as_profile(profile), as_target(target)
-    axis = axis or open_axis(workload)
+    axis = open_axis(workload) if axis is None else axis
     family = family_of(workload, axis, sizes)
     if not family.independent and (reason := why_not_open(family, sizes.last, machine)):
         raise InputError(f"calls cannot be cut along {axis}, and {reason}; allowed: other axes")

@@ -95,6 +95,8 @@ def test_a_machine_without_such_a_kernel_refuses_other_sizes(database, monkeypat
     np.testing.assert_allclose(call(*arrays), attention(*arrays), rtol=1e-5, atol=1e-6)
     with pytest.raises(InputError, match=f"takes j=7; allowed: {SIZE}"):
         call(*given(7))
+    arrays = given(7)
+    np.testing.assert_array_equal(Dispatch(table, otherwise=attention)(*arrays), attention(*arrays))
 
 
 def test_a_wrong_kernel_is_not_recorded(database, monkeypatch):

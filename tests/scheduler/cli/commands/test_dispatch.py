@@ -82,6 +82,7 @@ def test_it_tunes_what_it_needs(here, capsys):
         ((*WORDS, "m=*", "--axis", "n"), "m='*' is not a whole number"),
         (WORDS[:4], "Missing option '--profile'"),
         ((*WORDS, "--kernels", "0"), "kernels=0 is out of range; allowed: whole numbers from 1"),
+        ((*WORDS, "--axis", ""), "axis='' is no name"),
         ((*WORDS, "--axis", "q"), "matmul has no parameter 'q'"),
         ((*WORDS, "m=8", "--axis", "n"), "n is not the outermost axis of B"),
         ((*WORDS, "--profile", "1-8:1,8:1"), "overlap"),
