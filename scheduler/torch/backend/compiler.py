@@ -124,6 +124,8 @@ class _Compiler:
         graph = WholeGraph(module, spare, inputs, settings, report, found.partition)
         made = graph.chosen([c for c in found.choices if c.ours], self._options.judge)
         self._record(report, found)
+        if found.joins_later:
+            build_later(found.wanted(found.joins_later), self._options.db, put_wanted)
         if found.later:
             return self._with_later(graph, made, found)
         wanted = self._options.stages == "measure" and graph.is_inference
@@ -149,7 +151,7 @@ class _Compiler:
     def _with_later(self, graph: WholeGraph, made: Any, found: Chosen) -> Any:
         """Return the graph as it is ``made`` until all kernels are built, and then with all of
         them, if that is faster. Graphs of training wait for the next compilation."""
-        wanted = [Wanted(choice.key, *found.place) for choice in found.later]
+        wanted = found.wanted(found.later)
         if not graph.is_inference:
             build_later(wanted, self._options.db, put_wanted)
             return made
@@ -172,11 +174,17 @@ class Chosen:
     choices: Sequence[Choice]
     place: tuple[str, int]
     target: Target
+    joins_later: Sequence[Choice] = ()
+    """The choices whose kernels the next compilation may call, if products are joined."""
 
     @property
     def later(self) -> list[Choice]:
         """The choices whose kernels are still to be built."""
         return [choice for choice in self.choices if choice.later]
+
+    def wanted(self, choices: Sequence[Choice]) -> list[Wanted]:
+        """Return what is to be built for choices."""
+        return [Wanted(choice.key, *self.place) for choice in choices]
 
 
 def choose(
@@ -192,11 +200,12 @@ def choose(
     read_plain(module)
     with _database(options) as database:
         choosing = Choosing(target, options, database, compile)
-        report.joins = join_where_faster(module, options, choosing)
+        joins = join_where_faster(module, options, choosing)
         found = partition(module.graph, target)
         choices = choosing.chosen(found.regions)
+    report.joins = list(joins.reports)
     _tell(report, found, choices)
-    return Chosen(found, choices, choosing.place, target)
+    return Chosen(found, choices, choosing.place, target, joins.later)
 
 
 @contextmanager

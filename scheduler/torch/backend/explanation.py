@@ -55,7 +55,8 @@ class RegionReport(Timed):
 class JoinReport:
     """Products of one left factor of ``rows`` and ``depth``, each with its number of ``columns``.
     One product computes them all if that is ``taken``; ``gain`` is how many times as fast that is,
-    None where nobody measured it. ``places`` counts equal ones."""
+    None where nobody measured it. ``places`` counts equal ones. If ``later``, kernels are being
+    built and the next compilation decides."""
 
     rows: int
     depth: int
@@ -63,10 +64,13 @@ class JoinReport:
     taken: bool = False
     gain: float | None = None
     places: int = 1
+    later: bool = False
 
     def __str__(self) -> str:
         columns = ", ".join(map(str, self.columns))
         speed = "" if self.gain is None else f", one product is {self.gain:.2f} x as fast"
+        if self.later:
+            speed = ", until the kernels are built and the next compilation decides"
         return (
             f"{self.places} x products of {self.rows} x {self.depth} by {columns} columns: "
             f"{'joined' if self.taken else 'apart'}{speed}"

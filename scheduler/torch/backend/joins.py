@@ -2,7 +2,8 @@
 
 Weights are constants only where Inductor's option ``freezing`` is on. Both ways compete as graphs
 that Inductor compiled, each with the kernels that are best there. These graphs have what reads the
-products as well, such as attention: it then reads columns of a longer row.
+products as well, such as attention: it then reads columns of a longer row. Kernels that are not
+built yet cannot compete: these products stay apart, and the next compilation decides.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import fx
 from torch._inductor import config as inductor_config
 
 from tilewright.scheduler.torch.backend import judging
+from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.backend.choosing import Choosing
 from tilewright.scheduler.torch.backend.explanation import JoinReport
 from tilewright.scheduler.torch.backend.judging import Times
@@ -37,32 +39,39 @@ from tilewright.scheduler.torch.translation.table import kind_of
 from tilewright.scheduler.turns import sets_beyond
 
 
-def join_where_faster(
-    module: fx.GraphModule, options: Options, choosing: Choosing
-) -> list[JoinReport]:
-    """Join products of a graph where that is faster, and report on all that may be joined. Nothing
-    is where constants may be exchanged, or kernels are built in the background."""
+@dataclass(frozen=True)
+class Joins:
+    """Reports on all products of a graph that may be joined, and the choices whose kernels are to
+    be built before it is known where that is faster."""
+
+    reports: Sequence[JoinReport] = ()
+    later: Sequence[Choice] = ()
+
+
+def join_where_faster(module: fx.GraphModule, options: Options, choosing: Choosing) -> Joins:
+    """Join products of a graph where that is faster. Nothing is where constants may be
+    exchanged."""
     groups = products_of_one_factor(module.graph)
-    if not (groups and inductor_config.freezing and options.build == "wait"):
-        return []
+    if not (groups and inductor_config.freezing):
+        return Joins()
     found = partition(module.graph, choosing.target)
     if found.origin:  # sizes are symbolic
-        return []
+        return Joins()
     reports: dict[Any, JoinReport] = {}
-    taken = []
+    taken, later = [], list[Choice]()
     for products in groups:
         block = _around(products, found)
         if block.about in reports:
             reports[block.about].places += 1
         else:
-            reports[block.about] = _judged(block, options, choosing)
+            reports[block.about] = _judged(block, options, choosing, later)
         if reports[block.about].taken:
             taken.append(products)
     with judging.running():
         for products in taken:
             join(module.graph, products)
     module.recompile()
-    return list(reports.values())
+    return Joins(tuple(reports.values()), tuple(later))
 
 
 @dataclass(frozen=True)
@@ -126,21 +135,29 @@ def _around(products: Products, found: Partition) -> _Block:
     return _Block(products, ordered, frozenset(nodes))
 
 
-def _judged(block: _Block, options: Options, choosing: Choosing) -> JoinReport:
-    """Return the report on products that are joined if that is faster, or asked for."""
+def _judged(block: _Block, options: Options, choosing: Choosing, later: list[Choice]) -> JoinReport:
+    """Return the report on products that are joined if that is faster, or asked for; kernels that
+    are still to be built go to ``later``."""
     report = block.report()
     if options.judge == "always":
         report.taken = True
         return report
-    times = _times(block, choosing)
+    cuts = [block.cut(joined) for joined in (True, False)]
+    chosen = [choosing.chosen(partition(cut.graph, choosing.target).regions) for cut in cuts]
+    if any(choice.later for choices in chosen for choice in choices):
+        report.later = True
+        later += [choice for choice in chosen[0] if choice.later]
+        return report
+    ways = zip(cuts, chosen, strict=True)
+    joined, apart = (_Way(cut, choices, choosing) for cut, choices in ways)
+    times = _times(block, joined, apart, choosing)
     if times is not None:
         report.gain, report.taken = times.gain, times.wins
     return report
 
 
-def _times(block: _Block, choosing: Choosing) -> Times | None:
+def _times(block: _Block, joined: _Way, apart: _Way, choosing: Choosing) -> Times | None:
     """Return the times of one product and of several, in turns; None if they disagree."""
-    joined, apart = (_Way(block.cut(joined), choosing) for joined in (True, False))
     read = [limits for region in block.regions for limits in region.limits.items()]
     named = {node.name: limit for node, limit in read}
     limits = {place: named[name] for place, name in enumerate(joined.names) if name in named}
@@ -166,8 +183,9 @@ class _Way:
     """A graph with the kernels that are best in it, compiled. Its constants are inputs after the
     others, so that each call can read others."""
 
-    def __init__(self, module: fx.GraphModule, choosing: Choosing) -> None:
-        choices = choosing.chosen(partition(module.graph, choosing.target).regions)
+    def __init__(
+        self, module: fx.GraphModule, choices: Sequence[Choice], choosing: Choosing
+    ) -> None:
         made = with_kernels(module, [r for each in choices if each.ours for r in each.regions])
         inputs = made.graph.find_nodes(op="placeholder")
         self.names = [node.name for node in inputs]

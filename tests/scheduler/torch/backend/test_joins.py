@@ -13,6 +13,7 @@ from tests.scheduler.torch import blocks
 from tilewright import explain
 from tilewright.scheduler.torch import backend
 from tilewright.scheduler.torch.backend.explanation import GraphReport
+from tilewright.scheduler.torch.kernels.building import wait_for_builds
 from tilewright.scheduler.turns import GAIN
 
 
@@ -61,6 +62,39 @@ def test_products_stay_apart_unless_one_is_faster():
     (join,) = graph.joins
     assert join.gain is not None
     assert join.taken == (join.gain >= GAIN)
+
+
+def test_products_stay_apart_until_kernels_are_built_in_the_background(tmp_path):
+    """The next compilation lets both ways compete."""
+    model, x = blocks.Gated(26, 42).eval(), torch.randn(5, 26)
+    options = {"build": "background", "db": tmp_path / "known.db"}
+    found = []
+    for _ in range(2):
+        torch._dynamo.reset()
+        fast = torch.compile(model, backend=backend.tilewright, options=options)
+        with torch.no_grad():
+            torch.testing.assert_close(fast(x), model(x), rtol=1e-5, atol=1e-5)
+        wait_for_builds()
+        found += explain(fast).graphs[-1].joins
+    first, second = found
+    assert first.later
+    assert not first.taken
+    assert "until the kernels are built" in str(first)
+    assert second.gain is not None
+    assert not second.later
+
+
+def test_joined_products_are_switched_to_if_that_is_asked_for():
+    model, x = blocks.Gated(26, 44).eval(), torch.randn(5, 26)
+    options = {"build": "background", "judge": "always", "db": None}
+    fast = torch.compile(model, backend=backend.tilewright, options=options)
+    with torch.no_grad():
+        for _ in range(2):
+            torch.testing.assert_close(fast(x), model(x), rtol=1e-5, atol=1e-5)
+            wait_for_builds()
+    (graph,) = explain(fast).graphs
+    assert graph.joins[0].taken
+    assert "built meanwhile" in {region.why for region in graph.regions}
 
 
 def test_weights_that_may_change_stay_apart():
