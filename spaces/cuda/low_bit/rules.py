@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.spaces.cuda.blocks.rules import MOST_THREADS
+from tilewright.spaces.cuda.low_bit.pairs import BYTE, is_exact
 from tilewright.spaces.cuda.low_bit.sizes import CodedSizes
 from tilewright.spaces.cuda.residency import shared_memory
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.products.coded import CodedProduct
+from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.low_bit.order import DEPTH
 from tilewright.spaces.template import Decision, Rule
@@ -134,12 +136,16 @@ def _of_tensor_cores(
 
 def _has_scales_of_halves(product: CodedProduct) -> bool:
     """Tell whether scales are within the range of the floats that tensor cores multiply: bfloat16
-    has float32's, and float16 that of arrays of float16."""
+    has float32's, and float16 that of arrays of float16 and of floats of 8 bits."""
     scale, kinds = product.scale, {o.name: o.dtype for o in product.program.operands}
     assert isinstance(product.activation, Read)
     if scale is None or kinds[product.activation.name] != "float16":
         return True
-    return isinstance(scale, Read) and kinds[scale.name] == "float16"
+    if not isinstance(scale, Read):
+        return False
+    element = dtype(kinds[scale.name])
+    is_small = element.bits <= BYTE and is_exact(element.values, "float16")
+    return is_small or element.name == "float16"
 
 
 def _of_halves() -> tuple[Rule, ...]:

@@ -194,6 +194,7 @@ def scaled(kind: str, scales: str):
     [
         ("float16", "float32", ["late"]),
         ("float16", "float16", ["late", "early"]),
+        ("float16", "float8_e4m3fn", ["late", "early"]),
         ("bfloat16", "float32", ["late", "early"]),
     ],
 )
@@ -210,7 +211,9 @@ def test_scales_of_any_size_are_within_the_range_of_what_is_multiplied(
     codes = np.random.default_rng(0).integers(0, 256, (16, 128)).astype(np.uint8)
     codes[:, 0] = 128
     given = inputs.draw(w.program, 0)
-    sizes = (1e-7, 1e-5, 400.0) if scales == "float16" else (3e-8, 1e-5, 1e5, 1e30)
+    sizes = {"float16": (1e-7, 1e-5, 400.0), "float8_e4m3fn": (0.01, 100.0)}.get(
+        scales, (3e-8, 1e-5, 1e5, 1e30)
+    )
     for way in ways:
         kernel = space.lower(points[way])
         for size in sizes:
