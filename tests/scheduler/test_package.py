@@ -16,6 +16,7 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
 from tilewright.measure.testing.made_up import attempt, measured
+from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import detect_target
@@ -120,7 +121,8 @@ def test_a_measured_answer_loads_one_template_and_no_sqlalchemy(tmp_path):
     *said, loaded = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert "measured" in " ".join(said)
-    assert loaded == str([type(space.templates[schedule.template]).__module__])
+    own = type(space.templates[schedule.template]).__module__
+    assert loaded == str([CpuTemplate.__module__, own])
 
 
 def test_tuning_for_a_cpu_loads_no_code_for_gpus(tmp_path):
