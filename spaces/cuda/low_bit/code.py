@@ -17,7 +17,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.index import index
 from tilewright.spaces.algebra.mapping import spatial
-from tilewright.spaces.algebra.mapping_emit import indented, only_task
+from tilewright.spaces.algebra.mapping_emit import only_task
 from tilewright.spaces.cuda.abi import function, parameters
 from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 from tilewright.spaces.cuda.low_bit.decoding import Decoding, Lines
@@ -112,10 +112,15 @@ class CodedCode(ABC):
         """The number by which zero points are raised, like values."""
 
     @property
+    def _is_early(self) -> bool:
+        """Tell whether scales multiply decoded values."""
+        return self.product.scale is not None and not self.sizes.late
+
+    @property
     def _shared_by_part(self) -> Sequence[str]:
         """The names of what values of a part of the depth share."""
-        scaled = self.product.scale is not None and (self._late_parts or not self.sizes.late)
-        return ["zero"] * self._has_zero + ["scale"] * scaled
+        is_late = self.product.scale is not None and self._late_parts
+        return ["zero"] * self._has_zero + ["scale"] * (is_late or self._is_early)
 
     # -- the block ---------------------------------------------------------------------------------
 
@@ -178,8 +183,7 @@ class CodedCode(ABC):
 
     def _strided(self, count: int, body: Lines) -> Lines:
         """C loop in which the threads of a block take ``count`` elements in turns."""
-        head = f"for (int n = threadIdx.x; n < {count}; n += {int(self.sizes.threads)}) {{"
-        return [head, *indented(body), "}"]
+        return CUDA.loop("n", count, body, first="threadIdx.x", step=int(self.sizes.threads))
 
     def _table(self) -> Lines:
         """Lay the table that codes choose from into shared memory."""
@@ -200,37 +204,23 @@ class CodedCode(ABC):
         loads = [line for tile in range(tiles) for line in self._load(tile)]
 
         def each(body: Lines) -> Lines:
-            return [
-                "#pragma unroll",
-                f"for (int f = 0; f < {flight}; f++) {{",
-                f"  const int k = start + f * {apart};",
-                "  if (k < end) {",
-                *indented(indented(body)),
-                "  }",
-                "}",
-            ]
+            place = f"const int k = start + f * {apart};"
+            return CUDA.loop("f", flight, [place, *CUDA.when("k < end", body)], unroll=True)
 
-        return [
-            f"for (int start = chunk + part; start < end; start += {apart * flight}) {{",
-            f"  u32 w[{flight}][{tiles}][{bits}];",
-            *indented(each(loads)),
-            *indented(each(self._multiply())),
-            "}",
-        ]
+        body = [f"u32 w[{flight}][{tiles}][{bits}];", *each(loads), *each(self._multiply())]
+        return CUDA.loop("start", "end", body, first="chunk + part", step=apart * flight)
 
     def _load(self, tile: int) -> Lines:
         most, size = self.sizes.tiles - 1, tile_bytes(self.decoding.bits)
-        return [
-            "{",
-            f"  const int tile = tile0 + {tile} < {most} ? tile0 + {tile} : {most};",
-            f"  const u8 *const p = q + ((i64)k * {most + 1} + tile) * {size};",
-            *indented(self.decoding.loads(f"w[f][{tile}]", "p")),
-            "}",
-        ]
+        return CUDA.block(
+            f"const int tile = tile0 + {tile} < {most} ? tile0 + {tile} : {most};",
+            f"const u8 *const p = q + ((i64)k * {most + 1} + tile) * {size};",
+            *self.decoding.loads(f"w[f][{tile}]", "p"),
+        )
 
     def _where_whole(self, body: Lines) -> Lines:
         """Run lines in all tiles but the last one."""
-        return [f"if (k < {self.sizes.deep - 1}) {{", *indented(body), "}"] if body else []
+        return CUDA.when(f"k < {self.sizes.deep - 1}", body) if body else []
 
     def _shared(self, part: int) -> Lines:
         """Declare what the values of a part of a tile's depth share."""

@@ -21,6 +21,7 @@ from tilewright.spaces.cuda.low_bit.pairs import PairDecoding
 from tilewright.spaces.cuda.low_bit.sizes import ACTIVATION, COLUMNS, FLOAT
 from tilewright.spaces.cuda.mma.code import INSTRUCTIONS
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT, Fragments, multiply_add, swizzled_tile
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.low_bit.order import DEPTH, HALVES, slots
 
@@ -76,17 +77,14 @@ class MatrixCode(CodedCode):
         step, size = self._depth, self._depth * self._panel
         turn = "const u32 other = now; now = next; next = other;"
         again = int(self.sizes.share) > step
-        ahead = [
-            f"if (chunk + {step} < last) {{",
-            *indented(self._copy(f"(chunk + {step})", "next")),
-        ]
+        ahead = CUDA.when(f"chunk + {step} < last", self._copy(f"(chunk + {step})", "next"))
         return [
             f"u32 now = shared{f', next = shared + {size}' if again else ''};",
             *self._copy("first", "now"),
             "tw::cp_async_commit();",
             f"for (int chunk = first; chunk < last; chunk += {step}) {{",
             f"  const int end = chunk + {step} < last ? chunk + {step} : last;",
-            *(indented([*ahead, "}"]) if again else ()),
+            *(indented(ahead) if again else ()),
             "  tw::cp_async_commit();",
             "  tw::cp_async_wait<1>();",
             "  tw::sync_block();",
@@ -144,7 +142,7 @@ class MatrixCode(CodedCode):
                 scale = f"scale{tile}_{half}"
                 added = (f"s{each} = tw::fused(t{each}, {scale}, s{each});" for each in own)
                 lines += self._over_sums(*added)
-        return ["{", *indented(lines), "}"]
+        return CUDA.block(*lines)
 
     def _shared_pairs(self) -> Lines:
         """Declare zero points and scales of a part as pairs."""
@@ -158,10 +156,6 @@ class MatrixCode(CodedCode):
                 lines.append(f"const u32 m{tile}_{half} = tw::pack2<{kind}>({scale}, {scale});")
         return lines
 
-    @property
-    def _is_early(self) -> bool:
-        return self.product.scale is not None and not self.sizes.late
-
     def _step(self, step: int) -> Lines:
         """Return the lines that multiply 16 of the depth."""
         count, sums = self._rows // COLUMNS, "t" if self._late_parts else "s"
@@ -173,8 +167,8 @@ class MatrixCode(CodedCode):
                 return multiply_add(INSTRUCTIONS[self._kind], total, ("a", "b"), indices)
 
             added = unrolled(repeat(1, count), 0, add, "n")
-            lines += ["{", *indented([*self._left(tile, step), *added]), "}"]
-        return ["{", *indented(lines), "}"]
+            lines += CUDA.block(*self._left(tile, step), *added)
+        return CUDA.block(*lines)
 
     def _left(self, tile: int, step: int) -> Lines:
         """Decode the fragment ``a`` of a tile's step: rows of both halves, then the next 8 of the
@@ -194,8 +188,7 @@ class MatrixCode(CodedCode):
 
     def _over_sums(self, *body: str) -> Lines:
         """C loop over the instructions' columns of a tile."""
-        head = f"for (int r = 0; r < {self._rows // COLUMNS}; r++) {{"
-        return ["#pragma unroll", head, *indented(body), "}"]
+        return CUDA.loop("r", self._rows // COLUMNS, body, unroll=True)
 
     # -- the sums ----------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from tilewright.spaces.cuda.chains.lanes import across_lanes
 from tilewright.spaces.cuda.low_bit.code import CodedCode
 from tilewright.spaces.cuda.low_bit.decoding import Lines
 from tilewright.spaces.cuda.low_bit.sizes import FLOAT
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.low_bit.order import DEPTH, HALVES, STEPS, slots
 
 
@@ -88,18 +89,13 @@ class ScalarCode(CodedCode):
             ]
         else:
             lines += body
-        return ["{", *indented(lines), "}"]
+        return CUDA.block(*lines)
 
     def _over_rows(self, *body: str) -> Lines:
-        return [
-            "#pragma unroll",
-            f"for (int r = 0; r < {self._rows}; r++) {{",
-            *indented(body),
-            "}",
-        ]
+        return CUDA.loop("r", self._rows, body, unroll=True)
 
     def _step(self, step: int) -> Lines:
-        """The products of 8 of the depth: a lane has two terms."""
+        """Return the lines that multiply 8 of the depth, of which a lane has two terms."""
         pitch, sums = FLOAT * self._depth * DEPTH, "t" if self._late_parts else "s"
         load = f"tw::load_shared<2>(a[r], x + r * {pitch} + {8 * FLOAT * step});"
         lines = [f"float a[{self._rows}][2];", *self._over_rows(load)]
@@ -111,13 +107,13 @@ class ScalarCode(CodedCode):
                 value = self.decoding.value(slot, code)
                 if self._has_zero:
                     value = f"{value} - zero{tile}_{half}"
-                if "scale" in self._shared_by_part and not self._late_parts:
+                if self._is_early:
                     value = f"({value}) * scale{tile}_{half}"
                 body.append(f"const float c{code} = {value};")
             own = f"{sums}[{tile}][r][{half}]"
             added = (f"{own} = tw::fused(c{code}, a[r][{code}], {own});" for code in range(2))
-            lines += ["{", *indented([*body, *self._over_rows(*added)]), "}"]
-        return ["{", *indented(lines), "}"]
+            lines += CUDA.block(*body, *self._over_rows(*added))
+        return CUDA.block(*lines)
 
     # -- the sums ----------------------------------------------------------------------------------
 
