@@ -18,8 +18,8 @@ from tilewright.costmodel.roofs.roofline import ideal_seconds
 from tilewright.measure.estimates import Estimate, latency, over_rival, rival_seconds
 from tilewright.measure.records.measurement import NUMPY, Measurement
 from tilewright.measure.records.ranking import SEARCH
+from tilewright.scheduler.garbage import uncollected
 from tilewright.scheduler.machine import measured_peaks
-from tilewright.scheduler.report.garbage import uncollected
 from tilewright.scheduler.report.plausible import plausible
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import parameters_of, workload

@@ -20,11 +20,11 @@ from tilewright.scheduler.cli.output import clock, estimated, moment, percent, s
 from tilewright.scheduler.cli.pasting import best_call
 from tilewright.scheduler.cli.text import counted, plain, without_passwords
 from tilewright.scheduler.extras import extra
+from tilewright.scheduler.garbage import uncollected
 from tilewright.scheduler.report.comparing import Comparison, ratios
 from tilewright.scheduler.report.elements import COLOURS
 from tilewright.scheduler.report.figure import Picture
 from tilewright.scheduler.report.figures import FIGURES
-from tilewright.scheduler.report.garbage import uncollected
 from tilewright.scheduler.report.graphs import Graph, Region, graphs_of
 from tilewright.scheduler.report.jobs import WHOLE, Job, Layer, jobs_of
 from tilewright.scheduler.report.live import Live

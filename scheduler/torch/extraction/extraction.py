@@ -6,15 +6,15 @@ whose weight is the number of their places. Phases of serving and numbers of sha
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
+from tilewright.scheduler.garbage import uncollected
 from tilewright.scheduler.suites.suite import Member, Suite
 from tilewright.scheduler.torch.backend.weights import with_packed_weight
 from tilewright.scheduler.torch.extraction.blame import shortened
@@ -154,23 +154,10 @@ def extraction_of(
     with closing(calls(model, args, rows, tp, draft)) as every:
         for call in every:
             given = (call.module, call.args, machine)
-            with _without_collection():
+            with uncollected():
                 for part in captured_parts(*given, None, kind, training, frozen):
                     made.add(part, call)
     return made.finished(title or title_of(model))
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Keep Python from looking for unused cycles among the many objects of graphs, which all stay:
-    that takes a seventh of the time."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 class _Extraction:
