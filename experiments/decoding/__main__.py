@@ -19,6 +19,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 OUT = Path(__file__).parent / "results"
+CALLS = 10
+"""Calls between two looks at the clock of the GPU."""
 WAYS: dict[str, dict[str, Any]] = {
     "eager": {},
     "inductor": {"backend": "inductor", "dynamic": True},
@@ -214,17 +216,9 @@ def _between_copies(made: tuple[Any, Tensor], x: Tensor) -> Callable[[], Any]:
 
 def _over(ours: Callable[[], Any], other: Callable[[], Any]) -> float:
     """Return the seconds of ours over those of another, in the median of turns."""
-    return median(_seconds(ours) / _seconds(other) for _ in range(15))
+    from tilewright.scheduler.torch.backend.replays import seconds
 
-
-def _seconds(replay: Callable[[], Any], repeats: int = 10) -> float:
-    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    first.record()
-    for _ in range(repeats):
-        replay()
-    last.record()
-    last.synchronize()
-    return float(first.elapsed_time(last)) / repeats
+    return median(seconds(ours, CALLS) / seconds(other, CALLS) for _ in range(15))
 
 
 def main(given: Sequence[str] | None = None) -> None:

@@ -7,7 +7,6 @@ the copies are many times the L2, so that every launch reads its weights from me
 from __future__ import annotations
 
 import argparse
-import random
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -32,6 +31,7 @@ from tilewright import Workload, detect_target, pack
 from tilewright.measure.cuda.launching import entry_point, load_functions, prepare
 from tilewright.measure.interfaces import Built
 from tilewright.scheduler.torch.backend.replays import replayed
+from tilewright.scheduler.turns import rounds
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import WORKSPACE
@@ -296,18 +296,14 @@ def rivals(shape: Shape) -> dict[str, Callable[[], Callable[[], float]]]:
     return {MM: mm, INT4: int4, COPY: copy}
 
 
-def in_turns(calls: Mapping[Any, Callable[[], float]], rounds: int) -> dict[Any, list[float]]:
-    """Return the times that timers answer with in shuffled rounds, on a GPU at work."""
-    times: dict[Any, list[float]] = {name: [] for name in calls}
-    names, begin = list(calls), time.monotonic() + HEAT
+def in_turns(calls: Mapping[Any, Callable[[], float]], count: int) -> dict[Any, list[float]]:
+    """Return the times that timers answer with in so many shuffled rounds, on a GPU at work."""
+    begin = time.monotonic() + HEAT
     while time.monotonic() < begin:
         for call in calls.values():
             call()
-    for _ in range(rounds):
-        random.shuffle(names)
-        for name in names:
-            times[name].append(calls[name]())
-    return times
+    found = rounds(list(calls.values()), count, 0.0)
+    return {name: [each[place] for each in found] for place, name in enumerate(calls)}
 
 
 def _spread(times: Sequence[float]) -> dict[str, Any]:

@@ -47,14 +47,14 @@ def _open(kernel: TableKernel) -> str:
     """Return the ranges of fewer rows that open kernels of a size take, each by a schedule."""
     firsts = [1, *(each.last + 1 for each in kernel.opened)]
     pairs = zip(firsts, kernel.opened, strict=False)
-    return ", ".join(_range(first, each.last) for first, each in pairs) or "-"
+    return ", ".join(range_text(first, each.last) for first, each in pairs) or "-"
 
 
 def size_rows(table: Table) -> list[Cells]:
     """Return a line for each range of sizes."""
     return [
         (
-            _range(row.first, row.last),
+            range_text(row.first, row.last),
             "torch" if row.torch else str(row.size),
             "" if row.torch else _how(row, row.size in table.open_sizes),
         )
@@ -75,12 +75,13 @@ def _how(row: Row, is_open: bool) -> str:
 def sizes_of(table: Table) -> str:
     """Return the sizes that kernels of a table serve, and those kernels, in one line."""
     kernels = ", ".join(str(each.size) for each in table.kernels)
-    by_torch = [_range(row.first, row.last) for row in table.rows if row.torch]
+    by_torch = [range_text(row.first, row.last) for row in table.rows if row.torch]
     beside = f", torch at {', '.join(by_torch)}" if by_torch else ""
     return f"{table.family.axis}=1 to {table.last} by kernels of {kernels}{beside}"
 
 
-def _range(first: int, last: int) -> str:
+def range_text(first: int, last: int) -> str:
+    """Return a range of sizes, such as ``1-3``; one size alone as it is."""
     return str(first) if first == last else f"{first}-{last}"
 
 

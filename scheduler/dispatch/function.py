@@ -15,7 +15,11 @@ from tilewright.scheduler.best import best
 from tilewright.scheduler.dispatch.explaining import table_text
 from tilewright.scheduler.dispatch.family import rows
 from tilewright.scheduler.dispatch.making import KERNELS, dispatch_table
-from tilewright.scheduler.dispatch.open_functions import OpenFunctions, open_functions
+from tilewright.scheduler.dispatch.open_functions import (
+    BUILDERS,
+    OpenFunctions,
+    open_functions,
+)
 from tilewright.scheduler.dispatch.profile import Profile
 from tilewright.scheduler.dispatch.table import Piece, Row, Table, TableKernel, read_table
 from tilewright.scheduler.functions.arrays import (
@@ -37,8 +41,6 @@ from tilewright.spaces.workloads.workload import Workload
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
 
-BUILDERS = 8
-"""Kernels that are built side by side, at most."""
 ALIGNMENT = 16
 """Bytes to which pieces of arrays on a GPU must be aligned; others are copied."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from math import inf
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,15 +67,16 @@ def query_command(
       tilewright query --file my.tw r=4096 c=1024
     """
     if is_open(operator, parameters):
-        given = {
-            "--source": source,
-            "--model": model,
-            "--numerics": numerics is not Numerics.STRICT,
-            "--gradient": gradient,
-            "--saved": saved,
-            "--table": table or None,
-        }
-        _check_of_one_kernel([name for name, value in given.items() if value not in (None, False)])
+        _check_of_one_kernel(
+            {
+                "--source": source,
+                "--model": model,
+                "--numerics": numerics is not Numerics.STRICT,
+                "--gradient": gradient,
+                "--saved": saved,
+                "--table": table or None,
+            }
+        )
         from tilewright.scheduler.dispatch.finding import found_table
 
         described = described_from_arguments(operator, parameters, file)
@@ -99,10 +100,11 @@ def query_command(
         print(text, end="")
 
 
-def _check_of_one_kernel(given: Sequence[str]) -> None:
-    """Raise :class:`InputError` for options that a table has no answer to."""
-    if given:
-        raise InputError(f"{given[0]} is of one kernel; allowed: a size of each axis")
+def _check_of_one_kernel(options: Mapping[str, object]) -> None:
+    """Raise :class:`InputError` for an option that is given, as a table has no answer to it."""
+    given = next((name for name, value in options.items() if value not in (None, False)), None)
+    if given is not None:
+        raise InputError(f"{given} is of one kernel; allowed: a size of each axis")
 
 
 def _source(answer: Answer) -> str:

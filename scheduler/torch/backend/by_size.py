@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -80,7 +81,7 @@ class Sizes:
         self._known: dict[tuple[int, ...], bool] = {}
         self._slower: list[range] = []
 
-    @property
+    @cached_property
     def symbol(self) -> Any:
         """The symbol of a graph that has one, and whose extents are multiples of it; None of any
         other graph."""

@@ -25,7 +25,7 @@ import torch
 from tilewright.measure.database import Database
 from tilewright.measure.records.run import note
 from tilewright.scheduler.torch.backend.replays import replayed
-from tilewright.scheduler.torch.regions.sizes import Values, number_of
+from tilewright.scheduler.torch.regions.sizes import Values, number_of, span_of
 from tilewright.scheduler.turns import GAIN, rounds, sets_beyond
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
@@ -158,20 +158,12 @@ def _like(tensor: torch.Tensor, limit: int, values: Values) -> torch.Tensor:
         tuple(_number(each, values) for each in all_of)
         for all_of in (tensor.shape, tensor.stride())
     )
-    memory = torch.empty(_span(shape, strides), dtype=tensor.dtype, device=tensor.device)
+    memory = torch.empty(span_of(shape, strides), dtype=tensor.dtype, device=tensor.device)
     if tensor.dtype.is_floating_point and tensor.element_size() > 1:
         memory.normal_()
     else:
         memory.fill_(limit // 2)
     return memory.as_strided(shape, strides)
-
-
-def _span(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Return the elements of memory from the first to the last one of a tensor. They may be fewer
-    than the tensor's own, as those of an expanded one."""
-    if not all(shape):
-        return 0
-    return 1 + sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True))
 
 
 def _number(given: Any, values: Values = NO_VALUES) -> Any:
@@ -189,7 +181,7 @@ def copied(inputs: Sequence[Any]) -> list[Any]:
 
 def _copied(tensor: torch.Tensor) -> torch.Tensor:
     """Return a copy of the memory in which a tensor lies, in the same places."""
-    memory = tensor.as_strided((_span(tensor.shape, tensor.stride()),), (1,))
+    memory = tensor.as_strided((span_of(tensor.shape, tensor.stride()),), (1,))
     return memory.clone().as_strided(tensor.shape, tensor.stride())
 
 

@@ -27,7 +27,7 @@ class Replays:
 
     def __call__(self) -> float:
         """Replay the graph, and return the seconds of one call."""
-        return _seconds(self.graph, self.repeats) / len(self.inputs)
+        return seconds(self.graph.replay, self.repeats) / len(self.inputs)
 
 
 def replayed(call: Callable[[Sequence[Any]], Any], inputs: Sequence[Sequence[Any]]) -> Replays:
@@ -46,16 +46,16 @@ def replayed(call: Callable[[Sequence[Any]], Any], inputs: Sequence[Sequence[Any
     with torch.cuda.graph(graph):
         for each in inputs:
             call(each)
-    repeats = max(1, min(1000, round(LONG_ENOUGH / max(_seconds(graph, 1), 1e-7))))
+    repeats = max(1, min(1000, round(LONG_ENOUGH / max(seconds(graph.replay, 1), 1e-7))))
     return Replays(graph, call, inputs, repeats)
 
 
-def _seconds(graph: torch.cuda.CUDAGraph, repeats: int) -> float:
-    """Return the seconds of a replay, on average over some."""
+def seconds(call: Callable[[], object], repeats: int) -> float:
+    """Return the seconds that a GPU takes for what a call queues, on average over some calls."""
     first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     first.record()
     for _ in range(repeats):
-        graph.replay()
+        call()
     last.record()
     last.synchronize()
     return float(first.elapsed_time(last)) * 1e-3 / repeats

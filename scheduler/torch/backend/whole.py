@@ -12,6 +12,7 @@ import torch
 from torch import fx
 
 from tilewright.measure.memory import memory_limit
+from tilewright.scheduler.dispatch.explaining import range_text
 from tilewright.scheduler.torch.backend import judging
 from tilewright.scheduler.torch.backend.by_size import BySize, Sizes, by_halves, joined
 from tilewright.scheduler.torch.backend.choice import Choice
@@ -138,17 +139,13 @@ class WholeGraph:
         for _, span in found:
             if span not in faster:
                 sizes.leave(span)
-        self.report.sizes = ", ".join(map(_range, joined(faster)))
+        self.report.sizes = ", ".join(range_text(each[0], each[-1]) for each in joined(faster))
         return bool(faster)
 
 
 def _nearest(gains: Mapping[int, float], size: int) -> float:
     """Return the gain at the measured size that is nearest to one."""
     return gains[min(gains, key=lambda known: abs(known - size))]
-
-
-def _range(span: range) -> str:
-    return str(span.start) if len(span) == 1 else f"{span.start}-{span.stop - 1}"
 
 
 def _inductor(

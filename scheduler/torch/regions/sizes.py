@@ -130,9 +130,17 @@ def _with_numbers(tensor: Tensor, values: Values) -> Tensor:
     shape, strides, offset = found[:rank], found[rank:-1], found[-1]
     if not offset:
         return torch.empty_strided(shape, strides, dtype=tensor.dtype, device=tensor.device)
-    span = 1 + sum((e - 1) * s for e, s in zip(shape, strides, strict=True))
-    memory = torch.empty(offset + span, dtype=tensor.dtype, device=tensor.device)
+    size = offset + span_of(shape, strides)
+    memory = torch.empty(size, dtype=tensor.dtype, device=tensor.device)
     return memory.as_strided(shape, strides, offset)
+
+
+def span_of(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Return the elements of memory from the first to the last one of a tensor. They may be fewer
+    than the tensor's own, as those of an expanded one."""
+    if not all(shape):
+        return 0
+    return 1 + sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True))
 
 
 def _values(graph: fx.Graph) -> Iterator[Any]:

@@ -113,7 +113,8 @@ _ONE_ARGUMENT: dict[str, Slope] = {
 
 
 def _pow(x: Expression, y: Expression, own: Call) -> tuple[Expression, Expression]:
-    """Of a base of 0 the derivative in the exponent is 0, its limit for positive exponents."""
+    """Return the slopes in base and exponent. That in the exponent is 0 where the base is 0: its
+    limit for positive exponents."""
     in_base = times(y, _call("pow", x, minus(y, ONE)))
     in_exponent = Select(Comparison("==", x, ZERO), ZERO, times(own, _call("log", x)))
     return in_base, in_exponent

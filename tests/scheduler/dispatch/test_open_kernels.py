@@ -110,7 +110,7 @@ def test_a_kernel_whose_rows_differ_is_not_recorded_beside_another(database, mon
 
 
 def test_each_number_of_rows_has_the_open_kernel_that_is_best_for_it(database, monkeypatch):
-    """Of two schedules one is recorded as fast up to 20 rows, and the other beyond. A third has no
+    """One schedule is recorded as fast up to 20 rows, and another beyond. A third one has no
     part in it."""
     few, many, slow = some_schedules(3)
     for score, schedule in enumerate((many, few, slow), start=1):

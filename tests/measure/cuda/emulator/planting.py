@@ -74,7 +74,8 @@ def in_turn(
 
 
 def share_of(kernels: int) -> int:
-    """Of how many edge inputs each of so many kernels runs on one."""
+    """Return the ``share`` of :func:`in_turn` for each of so many kernels: the more there are, the
+    fewer inputs one of them runs on."""
     return min(max(SHARE, kernels // 2), LEAST_SHARE)
 
 
