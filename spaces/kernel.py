@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from tilewright.spaces.errors import InputError
 
 if TYPE_CHECKING:
     from tilewright.spaces.cuda.tensor_map import TensorMapSpec
@@ -24,10 +26,20 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Argument:
-    """An array that a kernel is given, and what it does with it."""
+    """An array that a kernel is given, and what it does with it. The dimension ``open`` of the
+    array is the call's open axis; None if it does not have it."""
 
     array: Array
     role: Role
+    open: int | None = None
+
+    def at(self, extent: int) -> Argument:
+        """Return the argument with an array of another extent of the open axis."""
+        if self.open is None:
+            return self
+        shape = list(self.array.shape)
+        shape[self.open] = extent
+        return replace(self, array=replace(self.array, shape=tuple(shape)))
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,26 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class OpenGrid:
+    """The dependence of a launch's grid on the extent of the call's open axis.
+
+    Along ``dimension`` of the grid stand ``blocks`` blocks for every ``step`` rows, or the rest of
+    them; each point of the axis has so many ``rows``.
+    """
+
+    step: int
+    blocks: int = 1
+    rows: int = 1
+    dimension: int = 0
+
+    def at(self, grid: tuple[int, int, int], extent: int) -> tuple[int, int, int]:
+        """Return a ``grid`` as it is for an extent of the axis."""
+        x, y, z = grid
+        count = -(-extent * self.rows // self.step) * self.blocks
+        return ((count, y, z), (x, count, z), (x, y, count))[self.dimension]
+
+
+@dataclass(frozen=True)
 class Launch:
     """One launch of a function on a GPU: grid, block and cluster in (x, y, z), dynamic shared
     bytes, and the tensor maps that the function takes after its buffers; each names the buffer that
@@ -79,6 +111,7 @@ class Launch:
     ``entry`` is the function's name and ``buffers`` are its buffers if they are not those of the
     whole kernel. An ``early`` launch may begin while earlier ones run, once all their blocks allow
     it or have ended; it touches no memory before it has waited for them by ``tw::await_launches``.
+    ``open_grid`` says how the grid depends on the extent of an open axis, if it does.
     """
 
     grid: tuple[int, int, int]
@@ -89,6 +122,7 @@ class Launch:
     entry: str | None = None
     buffers: tuple[Buffer, ...] = ()
     early: bool = False
+    open_grid: OpenGrid | None = None
 
 
 @dataclass(frozen=True)
@@ -101,8 +135,12 @@ class Call:
     ``arguments`` are the workload's arrays in the order the entry takes them.
     ``workspace_bytes`` of 64-byte aligned scratch memory are handed to each call. The first
     ``workspace_zeroed`` bytes of them are zero before a kernel's first call, and it must leave
-    them so; the others hold anything. The extent of ``open_axis`` is given at each call, by a
-    pointer to 64 bits behind those of the arrays, whose shapes have the largest one.
+    them so; the others hold anything.
+
+    The extent of ``open_axis`` is given at each call: on a CPU by a pointer to 64 bits behind those
+    of the arrays, on a GPU by a last parameter of 32 bits of every function. ``extent`` is that of
+    this call, with the shapes of its arrays, its grids and tensor maps; at first the largest one,
+    and 0 without an open axis. :meth:`at` gives others.
     """
 
     entry: str
@@ -111,6 +149,32 @@ class Call:
     workspace_zeroed: int = 0
     launches: tuple[Launch, ...] = ()
     open_axis: str | None = None
+    extent: int = 0
+
+    def at(self, extent: int) -> Call:
+        """Return the same call with another extent of its open axis, of which ``extent`` is the
+        largest so far. Raises :class:`InputError` if it has none or the number is out of range."""
+        if not 1 <= extent <= self.extent:
+            raise InputError(
+                f"{self.open_axis or 'an axis'}={extent} is no extent of {self.entry}; allowed: "
+                + (f"1 to {self.extent}" if self.extent else "none, for it has no open axis")
+            )
+        given = tuple(argument.at(extent) for argument in self.arguments)
+        launches = tuple(self._launch_at(launch, given, extent) for launch in self.launches)
+        return replace(self, arguments=given, launches=launches, extent=extent)
+
+    def _launch_at(self, launch: Launch, given: tuple[Argument, ...], extent: int) -> Launch:
+        """Return a launch at an extent, where the call has the arguments ``given``."""
+        grid = launch.open_grid.at(launch.grid, extent) if launch.open_grid else launch.grid
+        maps = tuple(spec.at(extent, self.extent) for spec in launch.tensor_maps)
+        spans = {
+            (before.array.name, before.array.span_bytes): after.array.span_bytes
+            for before, after in zip(self.arguments, given, strict=True)
+        }
+        buffers = tuple(
+            replace(b, bytes=spans.get((b.inside, b.bytes), b.bytes)) for b in launch.buffers
+        )
+        return replace(launch, grid=grid, tensor_maps=maps, buffers=buffers)
 
     @property
     def arrays(self) -> tuple[Array, ...]:

@@ -156,6 +156,9 @@ class Arguments:
         for i, spec in enumerate(maps):
             places.append(first + MAP_BYTES * i)
             encode(spec, given[spec.operand], places[-1])
+        self._extent = ctypes.c_int32(call.extent)
+        if call.open_axis:
+            places.append(ctypes.addressof(self._extent))
         self._places = (ctypes.c_void_p * len(places))(*places)
         self.address = ctypes.addressof(self._places)
 

@@ -70,11 +70,10 @@ class Code(Protocol):
         """Bytes that a call needs beside the arrays."""
 
 
-def c_kernel(workload: Workload, prelude: str, code: Code, open_axis: str | None = None) -> Kernel:
-    """Return the kernel of a workload's arrays, its inputs first, with this text. It reads the
-    extent of ``open_axis`` by :func:`open_extent`."""
+def c_kernel(workload: Workload, prelude: str, code: Code) -> Kernel:
+    """Return the kernel of a workload's arrays, its inputs first, with this text."""
     given = arguments(workload.inputs, workload.outputs)
-    call = Call(code.entry, given, code.workspace_bytes, open_axis=open_axis)
+    call = Call(code.entry, given, code.workspace_bytes)
     return Kernel(Source("c", prelude, code.source), call)
 
 

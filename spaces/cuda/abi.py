@@ -7,7 +7,8 @@ The entry of every kernel is::
           const T *epilogue_input0, ...,              // const are those that it only reads
           T *output0, ...,
           unsigned char *workspace,                   // only if Call.workspace_bytes > 0
-          const __grid_constant__ TensorMap map0, ...)// Launch.tensor_maps, in order
+          const __grid_constant__ TensorMap map0, ... // Launch.tensor_maps, in order
+          int open_extent)                            // only if there is a Call.open_axis
 
 Every operand comes as a pointer to its first element, scalars and operands that only TMA reads
 included, so that the order never depends on how a kernel moves its data. Extents and strides are
@@ -45,6 +46,9 @@ FLOATS = ("float32", "float16", "bfloat16")
 """Dtypes of elements that become float32 in registers, on every GPU."""
 
 
+OPEN_EXTENT = "open_extent"
+"""The C name of the extent of a call's open axis."""
+
 LARGEST = 2**31
 """The number of an array's elements from which on 32 bits no longer index them."""
 
@@ -79,17 +83,22 @@ def entry(
 
 
 def parameters(
-    arguments: Iterable[Argument], workspace: bool = False, maps: Sequence[str] = ()
+    arguments: Iterable[Argument],
+    workspace: bool = False,
+    maps: Sequence[str] = (),
+    is_open: bool = False,
 ) -> str:
     """Return the C parameter list of an entry.
 
     It has ``arguments`` by their arrays' names, then ``workspace`` if there is one, then the tensor
-    maps under the names ``maps``.
+    maps under the names ``maps``, then :data:`OPEN_EXTENT` if the kernel ``is_open``.
     """
     texts = [_parameter(argument) for argument in arguments]
     if workspace:
         texts.append("u8 *__restrict__ workspace")
     texts += [f"const __grid_constant__ TensorMap {name}" for name in maps]
+    if is_open:
+        texts.append(f"int {OPEN_EXTENT}")
     return ", ".join(texts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.spaces.dtypes import dtype
@@ -27,6 +27,9 @@ class TensorMapSpec:
     first dimension, and pixels. Pixels follow each other over all dimensions but the first:
     ``steps`` apart, from ``lower`` to the extent less 1 plus ``upper``, then on along the next
     dimension.
+
+    The dimension ``open`` has the points of the call's open axis, so many for each (see
+    :class:`~spaces.kernel.Call`).
     """
 
     operand: str
@@ -38,6 +41,16 @@ class TensorMapSpec:
     lower: tuple[int, ...] = ()
     upper: tuple[int, ...] = ()
     steps: tuple[int, ...] = ()
+    open: int | None = None
+
+    def at(self, extent: int, whole: int) -> TensorMapSpec:
+        """Return the map of an array of which the open axis has another extent; this one is that of
+        the ``whole`` axis."""
+        if self.open is None:
+            return self
+        dims = list(self.dims)
+        dims[self.open] = dims[self.open] * extent // whole
+        return replace(self, dims=tuple(dims))
 
     def __post_init__(self) -> None:
         row = prod(self.box[:1]) * self.element_bytes

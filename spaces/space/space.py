@@ -10,6 +10,7 @@ schedules cost seconds, not hours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -25,6 +26,7 @@ from tilewright.spaces.space.validity import Step, Validity
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
 from tilewright.spaces.validation.text import brief
+from tilewright.spaces.workloads.open_axis import opened
 from tilewright.spaces.workloads.workload import Workload
 
 REMEMBERED = 4096  # schedules: whether each is valid is asked several times in its life
@@ -164,7 +166,8 @@ class Space:
         reason = self.why_not_open(schedule, axis)
         if reason:
             raise InputError(f"{axis} cannot be open: {reason}")
-        return self.templates[schedule.template].lower_open(schedule, axis)
+        kernel = self.templates[schedule.template].lower_open(schedule, axis)
+        return replace(kernel, call=opened(kernel.call, self.workload, axis))
 
     def nearest(self, schedule: Schedule, generator: np.random.Generator) -> Schedule | None:
         """Return ``schedule`` if it is in this space, else one like it that is; None if there is

@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
+from tilewright.spaces.kernel import Call
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.product import Product
+from tilewright.spaces.workloads.workload import Workload
+
+
+def opened(call: Call, workload: Workload, axis: str) -> Call:
+    """Return the call of a kernel of a workload, the extent of whose ``axis`` is open, at the
+    workload's extent."""
+    places = dimensions(workload, axis)
+    given = tuple(replace(a, open=places.get(a.array.name)) for a in call.arguments)
+    return replace(call, arguments=given, open_axis=axis, extent=workload.extents[axis])
+
+
+def dimensions(workload: Workload, axis: str) -> dict[str, int]:
+    """Return the dimension of each array that is an axis which :func:`why_not_outermost` has no
+    reason against, or :func:`why_no_open_rows`; arrays without it are left out."""
+    if isinstance(workload, Contraction):
+        arrays = (*workload.indexed, *workload.outputs)
+        return {a.name: a.axes.index(axis) for a in arrays if axis in a.axes}
+    assert isinstance(workload, Computation)
+    program = workload.program
+    found = {s.name: s.axes.index(axis) for s in program.stages if axis in s.axes}
+    for node in _nodes([*program.conditions, *(stage.body for stage in program.stages)]):
+        if isinstance(node, Read) and AxisValue(axis) in node.indices:
+            found[node.name] = node.indices.index(AxisValue(axis))
+    return found
 
 
 def why_not_outermost(program: Program, axis: str, reduced: bool = False) -> str | None:

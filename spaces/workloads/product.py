@@ -72,6 +72,8 @@ class Product:
     buffers: tuple[int, ...] = ()
     """Numbers of the buffers of :attr:`numbered` arrays in a call; none where these are in order.
     """
+    is_open: bool = False
+    """True if each call gives its number of rows, at most :attr:`rows`, to the text of a kernel."""
 
     @property
     def output(self) -> Operand:

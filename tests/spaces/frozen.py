@@ -138,9 +138,10 @@ def compiler(target: Target) -> str:
 
 
 def _launch(launch: Launch) -> str:
+    maps = str(launch.tensor_maps).replace(", open=None", "")
     return (
         f"Launch(grid={launch.grid}, block={launch.block}, cluster={launch.cluster}, "
-        f"shared_bytes={launch.shared_bytes}, tensor_maps={launch.tensor_maps}, "
+        f"shared_bytes={launch.shared_bytes}, tensor_maps={maps}, "
         f"early={launch.early})"
     )
 

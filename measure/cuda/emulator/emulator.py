@@ -133,6 +133,7 @@ class Emulator:
                     f"library {self._libraries[_key(kernel)]}",
                     f"entry {kernel.call.function(launch)}",
                     *_launch_lines(launch, kernel.call.buffers(launch), memory),
+                    *([f"extent {kernel.call.extent}"] if kernel.call.open_axis else []),
                     f"mode {interleaving.mode}",
                     f"seed {interleaving.seed}",
                     f"resident {self._resident}",

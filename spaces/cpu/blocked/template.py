@@ -91,7 +91,7 @@ class BlockedTemplate(CpuTemplate):
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows, up to the product's."""
         code = self._code(schedule, f"{self.entry(schedule)}_open", is_open=True)
-        return c_kernel(self.workload, self._prelude(), code, axis)
+        return c_kernel(self.workload, self._prelude(), code)
 
     def _prelude(self) -> str:
         if isinstance(self.workload, Contraction):

@@ -114,7 +114,7 @@ class ChainedTemplate(CorrectedTemplate, CpuTemplate):
         keys = axis == self.chained.key.axis
         each = None if keys else prod(part.extent for part in self.chained.batch[1:])
         code = self._code(schedule, f"{self.entry(schedule)}_open", each, keys)
-        return c_kernel(self.workload, self._prelude(), code, axis)
+        return c_kernel(self.workload, self._prelude(), code)
 
     def _code(
         self,

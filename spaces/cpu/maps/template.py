@@ -86,7 +86,7 @@ class MapTemplate(CpuTemplate):
         """Return the kernel of any number of points of the outermost axis, up to its extent."""
         each = self.plane.view.loops[0].extent // self.plane.view.program.extent[axis]
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
-        return c_kernel(self.workload, self._prelude(), code, axis)
+        return c_kernel(self.workload, self._prelude(), code)
 
     @property
     def _outermost_axis(self) -> str | None:

@@ -106,7 +106,7 @@ class RowsTemplate(CpuTemplate):
         (_, *inner), extent = self.rows.rows[0].names, self.rows.program.extent
         each = prod(extent[name] for name in inner) * prod(s.extent for s in self.rows.rows[1:])
         code = self._code(schedule, f"{self.entry(schedule)}_open", each)
-        return c_kernel(self.workload, self._prelude(), code, axis)
+        return c_kernel(self.workload, self._prelude(), code)
 
     def _code(self, schedule: Schedule, entry: str, rows_each: int | None = None) -> Code:
         from tilewright.spaces.cpu.rows.code import RowsCode

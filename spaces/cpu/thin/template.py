@@ -103,7 +103,7 @@ class Thin(CpuTemplate):
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows, up to the product's."""
         code = self._code(schedule, f"{self.entry(schedule)}_open", is_open=True)
-        return c_kernel(self.workload, self._prelude(), code, axis)
+        return c_kernel(self.workload, self._prelude(), code)
 
     def _code(self, schedule: Schedule, entry: str, is_open: bool = False) -> Code:
         from tilewright.spaces.cpu.thin.code import ThinCode

@@ -8,9 +8,9 @@ from math import prod
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda import scalar_math
-from tilewright.spaces.cuda.abi import C_TYPES, parameters
+from tilewright.spaces.cuda.abi import C_TYPES, OPEN_EXTENT, parameters
 from tilewright.spaces.cuda.blocks.implicit import PlacedBeside, Tiled
-from tilewright.spaces.cuda.blocks.segments import PRELUDE, number_of, reads_tables, segments_of
+from tilewright.spaces.cuda.blocks.segments import PRELUDE, number_of, reads_tables, row_end
 from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import arguments
@@ -76,7 +76,8 @@ def signature(product: Tiled, workspace: bool = False, maps: Sequence[str] = ())
         [replace(o, name=parameter_name(product, o)) for o in operands]
         for operands in (product.workload.inputs, product.workload.outputs)
     )
-    return parameters(arguments(inputs, outputs), workspace, maps)
+    is_open = row_end(product) == OPEN_EXTENT
+    return parameters(arguments(inputs, outputs), workspace, maps, is_open)
 
 
 def parameter_name(product: Tiled, operand: Array) -> str:
@@ -203,10 +204,11 @@ class Finish:
         are."""
         row_first, column_first = self.first
         columns = _test(column, self.product.columns, self.block_columns, column_first)
-        if segments_of(self.product) is None:
+        end = row_end(self.product)
+        if end is None:
             return [*_test(row, self.product.rows, self.block_rows, row_first), *columns]
         first = [f"{row.text} >= {row_first}"] if row_first else []
-        return [*first, f"{row.text} < end_row", *columns]
+        return [*first, f"{row.text} < {end}", *columns]
 
     def _all_loads(self, row: Index, column: Index, width: int) -> list[str]:
         return [

@@ -78,12 +78,18 @@ class GridCode(Plan, ABC):
     def kernel(self, prelude: str) -> Kernel:
         """Return the kernel with its launch; ``prelude`` defines what the epilogue calls."""
         workload = self.product.workload
+        launch = Launch(
+            self.grid.blocks,
+            (self.threads, 1, 1),
+            shared_bytes=self.shared_bytes,
+            open_grid=self.grid.open_grid,
+        )
         call = Call(
             self.entry,
             arguments(workload.inputs, workload.outputs),
             self.partial.workspace_bytes,
             self.partial.zeroed_bytes,
-            (Launch(self.grid.blocks, (self.threads, 1, 1), shared_bytes=self.shared_bytes),),
+            (launch,),
         )
         return Kernel(Source("cuda", prelude, self.source), call)
 

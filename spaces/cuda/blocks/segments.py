@@ -16,9 +16,11 @@ from typing import Any
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.abi import OPEN_EXTENT
 from tilewright.spaces.cuda.blocks.batch import product_number
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from tilewright.spaces.derivation.products.view import Gather, Segments
+from tilewright.spaces.workloads.product import Product
 
 PRELUDE = """\
 // The first number from low on for which `holds` does not; what comes after it does not count.
@@ -37,6 +39,14 @@ TW_INLINE int tw_entry(const i32 *table, int row, int rows, int below) {
   return entry < 0 ? 0 : entry < below ? entry : below - 1;
 }
 """
+
+
+def row_end(product: Tiled) -> str | None:
+    """Return the C name of the row before which the rows of a block end: those of its segment, or
+    of the call of an open kernel; None if it is known."""
+    if segments_of(product):
+        return "end_row"
+    return OPEN_EXTENT if isinstance(product, Product) and product.is_open else None
 
 
 def segments_of(product: Tiled) -> Segments | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from tilewright.spaces.cuda.residency import BlockResources
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.product import Product
 
 ALIGNMENT = 128
 """Alignment in bytes of a tile in shared memory."""
@@ -28,6 +29,11 @@ class BlockSizes(BlockResources):
     @abstractmethod
     def block(self, c: Any) -> tuple[Any, Any]:
         """Return the rows and columns of a block's tile."""
+
+    def opened(self) -> Self:
+        """Return the same for kernels that take their number of rows at each call."""
+        assert isinstance(self.product, Product)
+        return replace(self, product=replace(self.product, is_open=True))
 
     def threads(self, c: Any) -> Any:
         """Return the threads of a block."""

@@ -19,6 +19,7 @@ from tilewright.spaces.cuda.blocks.batch import number_lines, product_number, x_
 from tilewright.spaces.cuda.blocks.implicit import Tiled
 from tilewright.spaces.cuda.blocks.segments import drawn_row_tiles, row_tiles
 from tilewright.spaces.cuda.target import MOST_BLOCKS
+from tilewright.spaces.kernel import OpenGrid
 from tilewright.spaces.numerics.adding import IN_ONE_OF_PRODUCTS
 from tilewright.spaces.template import Decision, Rule
 
@@ -35,7 +36,8 @@ class TileGrid:
 
     Blocks walk ``raster`` (one of :data:`RASTERS`) in bands of ``group`` tiles, crossing the band
     first. ``splits`` blocks share the depth of a tile. Each of the ``batches`` products of a batch
-    has as many tiles, see :mod:`spaces.cuda.blocks.batch`.
+    has as many tiles, see :mod:`spaces.cuda.blocks.batch`. ``open_grid`` is how the blocks follow
+    from the rows of a call, if these are not known.
     """
 
     rows: int
@@ -45,6 +47,7 @@ class TileGrid:
     group: int = 1
     splits: int = 1
     batches: int = 1
+    open_grid: OpenGrid | None = None
 
     @property
     def mapping(self) -> TaskMapping:

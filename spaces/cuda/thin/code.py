@@ -27,6 +27,7 @@ from tilewright.spaces.cuda.thin.small import SmallOperand
 from tilewright.spaces.cuda.thin.tile import ThinTile
 from tilewright.spaces.cuda.thin.ways import WAYS
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernel import OpenGrid
 from tilewright.spaces.kernels.text import CUDA
 
 CODE: dict[str, type[ThinMultiply]] = dict(
@@ -58,12 +59,14 @@ class ThinCode(GridCode):
     @cached_property
     def grid(self) -> TileGrid:
         """The assignment of tiles of columns, and of parts of the depth, to blocks."""
+        thin, columns = self.sizes.thin, self.tile.columns
         return TileGrid(
             1,
-            int(ceil_div(self.sizes.thin.many, self.tile.columns)),
-            int(ceil_div(self.sizes.thin.terms, self.tile.depth)),
+            int(ceil_div(thin.many, columns)),
+            int(ceil_div(thin.terms, self.tile.depth)),
             splits=self.tile.number("splits"),
             batches=self.product.batches,
+            open_grid=None if thin.column_end == thin.many else OpenGrid(columns),
         )
 
     @cached_property

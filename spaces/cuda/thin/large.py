@@ -82,11 +82,11 @@ class LargeOperand:
         load = (
             f"tw::load_stream<{words}, {ahead}>(held{stage} + {place}, {self._address(*vector)});"
         )
-        limits = ((thin.many, tile.columns), (thin.terms, tile.depth))
+        limits = ((thin.column_end, tile.columns), (thin.terms, tile.depth))
         tests = [
-            f"{position.text} < {extent}"
-            for position, (extent, unit) in zip(self._position(*vector), limits, strict=True)
-            if extent % unit
+            f"{position.text} < {end}"
+            for position, (end, unit) in zip(self._position(*vector), limits, strict=True)
+            if isinstance(end, str) or end % unit
         ]
         if not tests:
             return [load]

@@ -48,11 +48,9 @@ class MatrixInstructions(ThinMultiply):
 
         Lanes for which there is none read the last row; their results are not used.
         """
-        last = self.tile.thin.few - 1
-        row = self.tile.lane[0] + number * FRAGMENT
-        if number.value is not None and number.value * FRAGMENT + FRAGMENT - 1 <= last:
-            return row
-        return index(f"({row.text} < {last} ? {row.text} : {last})", last + 1)
+        thin, row = self.tile.thin, self.tile.lane[0] + number * FRAGMENT
+        most = thin.few if number.value is None else number.value * FRAGMENT + FRAGMENT - 1
+        return thin.nearest_row(row, most)
 
     def declare(self) -> list[str]:
         """Print the declaration of the sums, four for each instruction."""

@@ -148,8 +148,8 @@ class MultiplyAdds(ThinMultiply):
         return self.tile.thin.few
 
     def row(self, number: Index) -> Index:
-        """Return ``number``: rows keep their order."""
-        return number
+        """Return ``number``, for rows keep their order."""
+        return self.tile.thin.nearest_row(number, 0)
 
     def declare(self) -> list[str]:
         """Print the declaration of the sums, row after row."""

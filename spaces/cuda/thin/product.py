@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 
-from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.cuda.abi import OPEN_EXTENT
 from tilewright.spaces.workloads.contraction import Operand
 from tilewright.spaces.workloads.product import Product
 
@@ -45,6 +46,27 @@ class ThinProduct:
     def many(self) -> int:
         """Columns of the large operand."""
         return max(self.product.rows, self.product.columns)
+
+    @property
+    def row_end(self) -> int | str:
+        """The number of rows of the small operand, in C."""
+        return OPEN_EXTENT if self.product.is_open and self.rows_are_few else self.few
+
+    @property
+    def column_end(self) -> int | str:
+        """The number of columns of the large operand, in C."""
+        return OPEN_EXTENT if self.product.is_open and not self.rows_are_few else self.many
+
+    def nearest_row(self, row: Index, most: int) -> Index:
+        """Return a row of the small operand, at most ``most``; where there is none, the last one,
+        whose sums are not used there."""
+        if self.row_end == self.few:
+            last = f"{self.few - 1}"
+            if most < self.few:
+                return row
+        else:
+            last = f"{self.row_end} - 1"
+        return index(f"({row.text} < {last} ? {row.text} : {last})", self.few)
 
     @cached_property
     def terms(self) -> int:

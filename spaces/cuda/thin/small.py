@@ -177,7 +177,8 @@ class SmallOperand:
         thin, vector = self._thin, self._vector
         bytes = thin.small.element.bytes
         row, term = at[0], at[1] * vector
-        place = (row * thin.row_stride + (index("depth0") + term) * thin.small_depth_stride).text
+        depth = (index("depth0") + term) * thin.small_depth_stride
+        place = (thin.nearest_row(row, 0) * thin.row_stride + depth).text
         source = f"{thin.small_name} + {place}"
         to = f"shared + {row * self._pitch + term * bytes}"
         inside = f"depth0 + {term} < {thin.terms}"

@@ -30,6 +30,7 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.open_axis import why_no_open_rows
 from tilewright.spaces.workloads.product import orient, product_of
 from tilewright.spaces.workloads.workload import Workload
 
@@ -85,6 +86,15 @@ class CudaThin(CudaTemplate):
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
         code = ThinCode(self.sizes, schedule.values, self.entry(schedule))
+        return code.kernel(prelude(self.product))
+
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Say why an axis cannot be open: only that of rows can."""
+        return why_no_open_rows(self.product, axis)
+
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
+        """Return the kernel of any number of rows, up to the product's."""
+        code = ThinCode(self.sizes.opened(), schedule.values, f"{self.entry(schedule)}_open")
         return code.kernel(prelude(self.product))
 
     @property

@@ -81,6 +81,7 @@ void read_request() {
   Launch &launch = machine.launch;
   std::string library, entry, row;
   int file = -1;
+  static i32 extent = 0;  // of a call's open axis
   while (std::getline(std::cin, row)) {
     std::istringstream line(row);
     std::string word;
@@ -106,6 +107,7 @@ void read_request() {
       buffer.base = map_region(file, offset, bytes, buffer.writable) + start;
       machine.buffers.push_back(buffer);
     } else if (word == "tensor") launch.arguments.push_back(read_tensor(line));
+    else if (word == "extent") line >> extent;
     else if (!word.empty()) refuse("unknown line: " + row);
     if (line.fail()) refuse("malformed line: " + row);
   }
@@ -113,6 +115,7 @@ void read_request() {
   const size_t tensors = launch.arguments.size();
   for (Buffer &buffer : machine.buffers) launch.arguments.push_back(&buffer.base);
   std::rotate(launch.arguments.begin(), launch.arguments.begin() + tensors, launch.arguments.end());
+  if (extent) launch.arguments.push_back(&extent);
   void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) refuse(dlerror());
   launch.entry = (void (*)(void **))dlsym(handle, ("tw_call_" + entry).c_str());

@@ -1,0 +1,145 @@
+"""Open kernels on the emulator: right at every extent that calls give, with no block too many."""
+
+from __future__ import annotations
+
+import json
+from math import prod
+
+import numpy as np
+import pytest
+
+from tests.kernels import planted
+from tilewright.measure.calls import call_from_json, call_to_json
+from tilewright.measure.cuda.emulator import Emulator, verify
+from tilewright.measure.cuda.emulator.emulator import INTERLEAVINGS
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Call, Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import templates_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
+
+TARGET = cuda_target("sm_90a")
+PRODUCTS = {
+    "thin, few rows": ("thin", {"m": 13, "n": 72, "k": 136, "dtype": "bfloat16", "b": "col"}),
+    "thin, one term": ("thin", {"m": 5, "n": 40, "k": 1}),
+    "thin, few columns": (
+        "thin",
+        {"m": 83, "n": 6, "k": 72, "dtype": "float16", "epilogue": "x * s[m] + t[m,n]"},
+    ),
+}
+APART = ("multiply", "small_operand", "load_order", "splits", "merge", "raster")
+"""Decisions by which a few schedules should differ."""
+
+
+def space_of(name: str, size: int | None = None) -> Space:
+    template, parameters = PRODUCTS[name]
+    made = workload("matmul", **parameters | ({} if size is None else {"m": size}))
+    (kind,) = (t for t in templates_for(TARGET) if t.name == template)
+    return Space(made, TARGET, [kind(made, TARGET)])
+
+
+def some_schedules(space: Space, count: int) -> list[Schedule]:
+    """Schedules that differ as much as a few can: each has the most values not seen before."""
+    every = [*map(space.schedule, space.sample(np.random.default_rng(5), 64))]
+    found: list[Schedule] = []
+    seen: set[tuple[str, object]] = set()
+    while every and len(found) < count:
+        new = [sum((n, v) not in seen for n, v in s.values.items() if n in APART) for s in every]
+        found.append(every.pop(int(np.argmax(new))))
+        seen |= set(found[-1].values.items())
+    return found
+
+
+def sizes_of(call: Call) -> list[int]:
+    """Extents at the ends of an axis and of a block's rows."""
+    grids = [launch.open_grid for launch in call.launches if launch.open_grid]
+    edges = {grid.step // grid.rows + more for grid in grids for more in (-1, 0, 1)}
+    near = {1, 2, 3, call.extent - 1, call.extent, *edges}
+    return sorted(size for size in near if 1 <= size <= call.extent)
+
+
+def at(kernel: Kernel, size: int) -> Kernel:
+    return Kernel(kernel.source, kernel.call.at(size))
+
+
+def fault(emulator: Emulator, work: Workload, kernel: Kernel) -> str:
+    return verify(emulator, work, kernel, INTERLEAVINGS[:1]).error_text
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_right_at_every_number_of_rows(emulator, name):
+    space = space_of(name)
+    kernels = [space.lower_open(schedule, "m") for schedule in some_schedules(space, 6)]
+    emulator.build(kernels)
+    for kernel in kernels:
+        for size in sizes_of(kernel.call):
+            work = space_of(name, size).workload
+            assert not fault(emulator, work, at(kernel, size)), (kernel.call.entry, size)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_they_have_the_bits_of_fixed_kernels(emulator, name):
+    space = space_of(name)
+    inputs = space.workload.make_inputs(3)
+    for schedule in some_schedules(space, 3):
+        made = space.lower(schedule), space.lower_open(schedule, "m")
+        fixed, opened = (emulator.run(kernel, inputs).output for kernel in made)
+        assert (fixed.view(np.uint8) == opened.view(np.uint8)).all(), schedule
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_grids_shrink_with_the_extent(name):
+    space = space_of(name)
+    for row in space.sample(np.random.default_rng(0), 64):
+        schedule = space.schedule(row)
+        call, fixed = space.lower_open(schedule, "m").call, space.lower(schedule).call
+        assert call.at(call.extent) == call
+        for launch, before in zip(call.launches, fixed.launches, strict=True):
+            assert prod(launch.grid) <= prod(before.grid)
+        for size in sizes_of(call):
+            for launch, whole in zip(call.at(size).launches, call.launches, strict=True):
+                grid = whole.open_grid
+                tiles = -(-size * grid.rows // grid.step) if grid else 1
+                most = -(-call.extent * grid.rows // grid.step) if grid else 1
+                assert prod(launch.grid) * most == prod(whole.grid) * tiles
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_calls_of_an_extent_travel_as_json(name):
+    space = space_of(name)
+    call = space.lower_open(some_schedules(space, 1)[0], "m").call.at(5)
+    sent = json.dumps(call_to_json(call))
+    assert call_from_json(json.loads(sent), space_of(name, 5).workload) == call
+
+
+@pytest.mark.parametrize("extent", [0, 14])
+def test_extents_out_of_range_are_refused(extent):
+    space = space_of("thin, few rows")
+    schedule = some_schedules(space, 1)[0]
+    with pytest.raises(InputError, match="allowed: 1 to 13"):
+        space.lower_open(schedule, "m").call.at(extent)
+    with pytest.raises(InputError, match="no open axis"):
+        space.lower(schedule).call.at(extent)
+
+
+END = r"< open_extent\b(?! -)"
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("thin, few rows", r": open_extent - 1\)", ": open_extent)"),
+        ("thin, few rows", END, "<= open_extent"),
+        ("thin, few columns", END, "<= open_extent"),
+    ],
+)
+def test_wrong_ends_are_found(emulator, name, right, wrong):
+    """A kernel that goes on by one row reads or writes beyond its arrays."""
+    space = space_of(name)
+    kernel = space.lower_open(some_schedules(space, 1)[0], "m")
+    broken = planted(kernel, right, wrong, "wrong_end", 0)
+    size = kernel.call.extent // 2
+    assert fault(emulator, space_of(name, size).workload, at(broken, size))
