@@ -15,7 +15,7 @@ from tilewright.spaces.cuda.blocks.copies.block_copy import BlockCopy, Ends
 from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
 from tilewright.spaces.cuda.blocks.finish import batch_parts, parameter_name
 from tilewright.spaces.cuda.blocks.grid_code import GridCode
-from tilewright.spaces.cuda.blocks.segments import segment_lines, segments_of
+from tilewright.spaces.cuda.blocks.segments import row_end, segment_lines, segments_of
 from tilewright.spaces.cuda.blocks.sizes import RingSizes
 from tilewright.spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
 from tilewright.spaces.cuda.plan import Number, Size
@@ -135,11 +135,12 @@ class BlockCode(GridCode):
 
     @property
     def left_ends(self) -> Ends:
-        """The ends of what may be read of the left operand; rows end with their segment, if any."""
+        """The ends of what may be read of the left operand; rows may end before its own do."""
         slow, fast = self.left.ends
-        if segments_of(self.product) is None:
+        end = row_end(self.product)
+        if end is None:
             return slow, fast
-        return ("end_row", fast) if self.product.left_runs_deep else (slow, "end_row")
+        return (end, fast) if self.product.left_runs_deep else (slow, end)
 
     def advance(self) -> list[str]:
         """Print how both copies go on to the next tiles."""

@@ -8,7 +8,7 @@ from math import prod
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda import scalar_math
-from tilewright.spaces.cuda.abi import C_TYPES, OPEN_EXTENT, parameters
+from tilewright.spaces.cuda.abi import C_TYPES, parameters
 from tilewright.spaces.cuda.blocks.implicit import PlacedBeside, Tiled
 from tilewright.spaces.cuda.blocks.segments import PRELUDE, number_of, reads_tables, row_end
 from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
@@ -76,8 +76,7 @@ def signature(product: Tiled, workspace: bool = False, maps: Sequence[str] = ())
         [replace(o, name=parameter_name(product, o)) for o in operands]
         for operands in (product.workload.inputs, product.workload.outputs)
     )
-    is_open = row_end(product) == OPEN_EXTENT
-    return parameters(arguments(inputs, outputs), workspace, maps, is_open)
+    return parameters(arguments(inputs, outputs), workspace, maps, product.is_open)
 
 
 def parameter_name(product: Tiled, operand: Array) -> str:

@@ -70,6 +70,7 @@ class ImplicitProduct:
 
     workload: Computation
     view: PlacedProduct
+    is_open: ClassVar[bool] = False
 
     @property
     def rows(self) -> int:

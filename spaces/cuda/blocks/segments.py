@@ -20,7 +20,6 @@ from tilewright.spaces.cuda.abi import OPEN_EXTENT
 from tilewright.spaces.cuda.blocks.batch import product_number
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from tilewright.spaces.derivation.products.view import Gather, Segments
-from tilewright.spaces.workloads.product import Product
 
 PRELUDE = """\
 // The first number from low on for which `holds` does not; what comes after it does not count.
@@ -46,7 +45,7 @@ def row_end(product: Tiled) -> str | None:
     of the call of an open kernel; None if it is known."""
     if segments_of(product):
         return "end_row"
-    return OPEN_EXTENT if isinstance(product, Product) and product.is_open else None
+    return OPEN_EXTENT if product.is_open else None
 
 
 def segments_of(product: Tiled) -> Segments | None:

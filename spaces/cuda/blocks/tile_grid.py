@@ -15,11 +15,13 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import TaskMapping, spatial
+from tilewright.spaces.cuda.abi import OPEN_EXTENT
 from tilewright.spaces.cuda.blocks.batch import number_lines, product_number, x_numbers
 from tilewright.spaces.cuda.blocks.implicit import Tiled
 from tilewright.spaces.cuda.blocks.segments import drawn_row_tiles, row_tiles
 from tilewright.spaces.cuda.target import MOST_BLOCKS
 from tilewright.spaces.kernel import OpenGrid
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.numerics.adding import IN_ONE_OF_PRODUCTS
 from tilewright.spaces.template import Decision, Rule
 
@@ -66,6 +68,14 @@ class TileGrid:
             return (tiles * self.batches, self.splits, 1)
         return (tiles, self.splits, self.batches)
 
+    def opened(self, height: int) -> OpenTileGrid:
+        """Return the grid of calls that give their number of rows, ``height`` a tile."""
+        own = vars(self)
+        if self.raster == "along_columns":
+            return OpenTileGrid(**own | {"open_grid": OpenGrid(height, self.columns)})
+        bands, width = _bands(self.columns, self.group)
+        return OpenTileGrid(**own | {"group": width, "open_grid": OpenGrid(height, bands * width)})
+
     @property
     def number(self) -> list[str]:
         """Lines that come before all others that use the number of the block's product."""
@@ -98,18 +108,22 @@ class TileGrid:
 
         def lines(tile: tuple[Any, ...]) -> list[str]:
             row, column = tile
-            return [
-                f"const int tile_row = {row.text};",
-                f"const int tile_column = {column.text};",
-                *self.depth_lines("(int)blockIdx.y"),
-                *body(),
-            ]
+            return [*self.tile_lines(row.text, column.text), *body()]
 
         tiles = self.mapping.num_workers
         block = f"(blockIdx.x % {tiles})" if x_numbers(self.batches) else "blockIdx.x"
         return self.mapping.emit(
             block, lines, extents=(self.rows, self.columns), integer="int", language="cuda"
         )
+
+    def tile_lines(self, row: str, column: str) -> list[str]:
+        """Print the declarations of a block's tile at (row, column), and of its part of the
+        depth."""
+        return [
+            f"const int tile_row = {row};",
+            f"const int tile_column = {column};",
+            *self.depth_lines("(int)blockIdx.y"),
+        ]
 
     def depth_lines(self, part: str) -> list[str]:
         """Print the declarations of the steps of share number ``part`` (C text) of a depth."""
@@ -123,11 +137,46 @@ class TileGrid:
         ]
 
 
+class OpenTileGrid(TileGrid):
+    """A grid whose rows follow from the call: the last band of rows has those that are left, so
+    that no block is there for more."""
+
+    @property
+    def blocks(self) -> tuple[int, int, int]:
+        """Extents of the launch with the most rows."""
+        assert self.open_grid is not None
+        return (self.rows * self.open_grid.blocks, self.splits, 1)
+
+    def emit(self, body: Callable[[], Sequence[str]]) -> list[str]:
+        """Print the same as for a known number of rows."""
+        assert self.open_grid is not None
+        height, group, block = self.open_grid.step, self.group, "(int)blockIdx.x"
+        count = f"const int tile_rows = ({OPEN_EXTENT} + {height - 1}) / {height};"
+        if self.raster == "along_rows":
+            column = f"{block} / {group} / tile_rows * {group} + {block} % {group}"
+            lines = [*self.tile_lines(f"{block} / {group} % tile_rows", column), *body()]
+            is_whole = self.columns % group == 0
+            return [count, *(lines if is_whole else CUDA.when(f"{column} < {self.columns}", lines))]
+        if group == 1:
+            return [
+                *self.tile_lines(f"{block} / {self.columns}", f"{block} % {self.columns}"),
+                *body(),
+            ]
+        band = group * self.columns
+        return [
+            count,
+            f"const int first = {block} / {band} * {group};",
+            f"const int high = tile_rows - first < {group} ? tile_rows - first : {group};",
+            *self.tile_lines(f"first + {block} % {band} % high", f"{block} % {band} / high"),
+            *body(),
+        ]
+
+
 def tile_grid(
     product: Tiled, block_rows: int, block_columns: int, depth: int, values: Mapping[str, Any]
 ) -> TileGrid:
     """Return the grid of tiles of this size, with the decisions of :func:`grid_decisions`."""
-    return TileGrid(
+    grid = TileGrid(
         int(row_tiles(product, block_rows)),
         int(ceil_div(product.columns, block_columns)),
         int(ceil_div(product.terms, depth)),
@@ -136,6 +185,7 @@ def tile_grid(
         int(values["splits"]),
         product.batches,
     )
+    return grid.opened(block_rows) if product.is_open else grid
 
 
 def grid_decisions() -> tuple[Decision, ...]:

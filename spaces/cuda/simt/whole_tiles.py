@@ -3,7 +3,7 @@
 The last tile of a row or column of tiles is moved back until it ends with the output; elements that
 it then shares with the tile before are computed twice and stored once. The remainder of the depth
 comes first: the first step is short, and all that follow are whole. Only a tile larger than the
-output still reaches beyond it.
+output still reaches beyond it, and so does the last one of rows whose number a call gives.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tilewright.spaces.cuda.blocks.copies.block_copy import Ends
 from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
 from tilewright.spaces.cuda.blocks.implicit import Tiled
-from tilewright.spaces.cuda.blocks.segments import segments_of
+from tilewright.spaces.cuda.blocks.segments import row_end, segments_of
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ class WholeTiles:
         They are those of the first step, or of the steps after it.
         """
         (extent, block), deep = self._size(rank), self._runs_deep(rank)
-        width = extent if extent < block else None
+        width: int | str | None = extent if extent < block else None
+        if self._is_open(rank):
+            width = row_end(self.product)
         short = of_first_step and self._left_over < self.depth
         depth = "depth0 + first_terms" if short else None
         return (width, depth) if deep else (depth, width)
@@ -82,7 +84,11 @@ class WholeTiles:
         extent, block = self._size(rank)
         if rank == 0 and segments_of(self.product):
             return "first_row"
-        return ("first_row", "first_column")[rank] if extent > block and extent % block else None
+        overlaps = extent > block and extent % block and not self._is_open(rank)
+        return ("first_row", "first_column")[rank] if overlaps else None
+
+    def _is_open(self, rank: int) -> bool:
+        return rank == 0 and self.product.is_open
 
     def _size(self, rank: int) -> tuple[int, int]:
         return (self.product.rows, self.product.columns)[rank], self.block[rank]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from math import prod
 
 import numpy as np
@@ -12,7 +13,9 @@ from tests.kernels import planted
 from tilewright.measure.calls import call_from_json, call_to_json
 from tilewright.measure.cuda.emulator import Emulator, verify
 from tilewright.measure.cuda.emulator.emulator import INTERLEAVINGS
-from tilewright.spaces.cuda.target import cuda_target
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.spaces.cuda.target import CudaTarget, cuda_target
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Call, Kernel
 from tilewright.spaces.operators import workload
@@ -29,16 +32,23 @@ PRODUCTS = {
         "thin",
         {"m": 83, "n": 6, "k": 72, "dtype": "float16", "epilogue": "x * s[m] + t[m,n]"},
     ),
+    "simt": ("simt", {"m": 83, "n": 37, "k": 41, "epilogue": "max(x + bias[m], 0) * r[m,n]"}),
+    "simt, double": ("simt", {"m": 37, "n": 70, "k": 16, "dtype": "float64", "b": "col"}),
+    "mma": (
+        "mma",
+        {"m": 150, "n": 72, "k": 136, "dtype": "bfloat16", "b": "col", "epilogue": "x + b[m]"},
+    ),
+    "mma, bytes": ("mma", {"m": 70, "n": 144, "k": 96, "dtype": "int8", "out": "int32"}),
 }
-APART = ("multiply", "small_operand", "load_order", "splits", "merge", "raster")
+APART = ("multiply", "small_operand", "load_order", "splits", "merge", "raster", "raster_group")
 """Decisions by which a few schedules should differ."""
 
 
-def space_of(name: str, size: int | None = None) -> Space:
+def space_of(name: str, size: int | None = None, target: CudaTarget = TARGET) -> Space:
     template, parameters = PRODUCTS[name]
     made = workload("matmul", **parameters | ({} if size is None else {"m": size}))
-    (kind,) = (t for t in templates_for(TARGET) if t.name == template)
-    return Space(made, TARGET, [kind(made, TARGET)])
+    (kind,) = (t for t in templates_for(target) if t.name == template)
+    return Space(made, target, [kind(made, target)])
 
 
 def some_schedules(space: Space, count: int) -> list[Schedule]:
@@ -107,6 +117,25 @@ def test_grids_shrink_with_the_extent(name):
                 assert prod(launch.grid) * most == prod(whole.grid) * tiles
 
 
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+def test_they_compile(architecture):
+    target = cuda_target(architecture)
+    candidates = []
+    for name in PRODUCTS:
+        space = space_of(name, target=target)
+        job = Job("open", space.workload, target)
+        candidates += [
+            Candidate(job, schedule, space.lower_open(schedule, "m"))
+            for schedule in some_schedules(space, 2)
+        ]
+    builder = NvrtcBuilder(target)
+    try:
+        for built in builder.build(candidates):
+            assert built.binary is not None or "spill" in built.error_text, built.error_text
+    finally:
+        builder.close()
+
+
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_calls_of_an_extent_travel_as_json(name):
     space = space_of(name)
@@ -134,12 +163,16 @@ END = r"< open_extent\b(?! -)"
         ("thin, few rows", r": open_extent - 1\)", ": open_extent)"),
         ("thin, few rows", END, "<= open_extent"),
         ("thin, few columns", END, "<= open_extent"),
+        ("simt", END, "<= open_extent"),
+        ("mma", END, "<= open_extent"),
+        ("mma", r"int tile_rows = \(open_extent", "int tile_rows = 1 + (open_extent"),
     ],
 )
 def test_wrong_ends_are_found(emulator, name, right, wrong):
-    """A kernel that goes on by one row reads or writes beyond its arrays."""
+    """Kernels that go on by one row read or write beyond their arrays."""
     space = space_of(name)
-    kernel = space.lower_open(some_schedules(space, 1)[0], "m")
+    kernels = [space.lower_open(schedule, "m") for schedule in some_schedules(space, 4)]
+    kernel = next(kernel for kernel in kernels if re.search(right, kernel.source.body))
     broken = planted(kernel, right, wrong, "wrong_end", 0)
     size = kernel.call.extent // 2
     assert fault(emulator, space_of(name, size).workload, at(broken, size))
