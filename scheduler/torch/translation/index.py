@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -154,13 +155,41 @@ def merged(indices: Indices, shape: Sequence[int]) -> Index:
 
 
 def split(number: Index, shape: Sequence[int]) -> list[Index]:
-    """Return the indices of the element that has this number."""
+    """Return the indices of the element that has this number; those of a number beyond the last
+    element are beyond the border of the outermost dimension."""
     found: list[Index] = []
-    step = 1
+    step, count = 1, math.prod(shape)
     for extent in reversed(shape):
-        found.append(Index() if extent == 1 else number // step % extent)
+        index = number // step if step * extent == count else number // step % extent
+        found.append(Index() if extent == 1 else index)
         step *= extent
     return found[::-1]
+
+
+def reshaped(indices: Indices, shape: Sequence[int], to: Sequence[int]) -> list[Index]:
+    """Return the indices in an array of shape ``to`` of an element of one of ``shape``.
+
+    Each depends on as few of those as possible, so that one beyond its border leaves the others as
+    they are.
+    """
+    return [
+        index
+        for own, new in _blocks(shape, to)
+        for index in split(merged(indices[own], shape[own]), to[new])
+    ]
+
+
+def _blocks(shape: Sequence[int], to: Sequence[int]) -> Iterator[tuple[slice, slice]]:
+    """Yield the shortest runs of dimensions of two shapes that hold equally many elements."""
+    own = new = 0
+    while own < len(shape) or new < len(to):
+        start, left, right = (own, new), 1, 1
+        while start == (own, new) or left != right:
+            if new == len(to) or (own < len(shape) and left <= right):
+                left, own = left * shape[own], own + 1
+            else:
+                right, new = right * to[new], new + 1
+        yield slice(start[0], own), slice(start[1], new)
 
 
 def leaves(indices: Indices, shape: Sequence[int]) -> bool:

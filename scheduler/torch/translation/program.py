@@ -19,18 +19,11 @@ from tilewright.scheduler.torch.translation.axes import Axes
 from tilewright.scheduler.torch.translation.folding import Lines, folded
 from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.grids import grid_of, grids
-from tilewright.scheduler.torch.translation.index import (
-    Index,
-    Indices,
-    borders,
-    leaves,
-    merged,
-    split,
-)
+from tilewright.scheduler.torch.translation.index import Index, Indices, borders, leaves, reshaped
 from tilewright.scheduler.torch.translation.lines import Definition, entry, tidied
 from tilewright.scheduler.torch.translation.nodes import called, fake, name_of, shape
 from tilewright.scheduler.torch.translation.rules import Kind
-from tilewright.scheduler.torch.translation.table import moves_whole, rule_of, seen_through, ties_of
+from tilewright.scheduler.torch.translation.table import rule_of, seen_through, ties_of
 from tilewright.scheduler.torch.translation.values import (
     LARGEST,
     Compared,
@@ -325,7 +318,7 @@ class Translation:
             axes, at = self.whole(grid or node)
             shapes = (shape(node), shape(grid)) if grid else None
             if shapes:
-                at = split(merged(at, shapes[1]), shapes[0])
+                at = reshaped(at, shapes[1], shapes[0])
             with self.guarded(False):
                 body = number(self._computed(node, at))
             self.stage(node, axes, body, shapes)
@@ -355,17 +348,20 @@ class Translation:
     def _entry_of(self, stage: Stage, indices: Indices, fill: float | None) -> str:
         if stage.shapes:
             own, view = stage.shapes
-            indices = split(merged(indices, own), view)
+            indices = reshaped(indices, own, view)
         extents = [self.axes.extents[axis] if axis else 1 for axis in stage.axes]
         return _entry(stage.name, indices, extents, fill)
 
     def _behind(self, node: fx.Node, indices: Indices) -> tuple[fx.Node, Indices]:
-        """Look through views that move whole dimensions: borders are the same behind them."""
+        """Look through views as long as the borders behind them leave out the same elements."""
         while node in self.nodes and node not in self._stages and node not in self._shared:
             rule = rule_of(node)
-            if rule is None or rule.view is None or not moves_whole(node):
+            if rule is None or rule.view is None:
                 break
-            node, indices = seen_through(node, indices)
+            source, at = seen_through(node, indices)
+            if sorted(borders(at, shape(source))) != sorted(borders(indices, shape(node))):
+                break
+            node, indices = source, at
         return node, indices
 
     # The text

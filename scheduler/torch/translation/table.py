@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -80,13 +79,6 @@ def seen_through(node: fx.Node, indices: Indices) -> Source:
     assert rule.view is not None
     given = {} if name_of(node) == "getitem" else arguments(node)
     return rule.view(node, given, indices)
-
-
-def moves_whole(node: fx.Node) -> bool:
-    """Tell whether a view has all dimensions of its argument, perhaps in another order."""
-    source, places = _places(node)
-    whole = [e for e, place in zip(shape(source), places, strict=True) if place is not None]
-    return math.prod(whole) == math.prod(shape(source)) == math.prod(shape(node))
 
 
 def _places(node: fx.Node) -> tuple[fx.Node, list[int | None]]:

@@ -7,7 +7,7 @@ from typing import Any
 from torch import fx
 
 from tilewright.scheduler.torch.translation.gap import Gap
-from tilewright.scheduler.torch.translation.index import Index, Indices, merged, split
+from tilewright.scheduler.torch.translation.index import Index, Indices, merged, reshaped, split
 from tilewright.scheduler.torch.translation.nodes import (
     arguments,
     dimension,
@@ -33,7 +33,7 @@ def _view(node: fx.Node, given: Given, indices: Indices) -> Source:
     source = _source(given)
     if fake(source).dtype != fake(node).dtype:
         raise Gap("the bits of another dtype")
-    return source, split(merged(indices, shape(node)), shape(source))
+    return source, reshaped(indices, shape(node), shape(source))
 
 
 @view("clone", "alias", "detach", "lift_fresh_copy")

@@ -428,6 +428,42 @@ def test_views_of_a_joint_projection_fold_away() -> None:
     assert "%" not in made.text
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda x: x.chunk(2, 1)[1],
+        lambda x: x[:, 4:],
+        lambda x: x.transpose(1, 2).reshape(2, -1, 2, 4)[:, :, 1].transpose(1, 2),
+        lambda x: x.unflatten(1, (2, 4)).flatten(1, 2)[:, 4:],
+    ],
+)
+def test_a_convolution_of_some_channels_is_padded_like_one_of_all(part: Callable) -> None:
+    def convolved(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return F.conv1d(part(x), weight, groups=4, padding=3)
+
+    made = check(convolved, torch.rand(2, 8, 5), torch.rand(4, 1, 4))
+    assert "inside(" in made.text
+    assert "select(" not in made.text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda x: x[:, :, 1:4],
+        lambda x: x.flip(2),
+        lambda x: x.roll(1, 2),
+        lambda x: x.flatten(1)[:, None, :7],
+        lambda x: x.repeat(1, 1, 2),
+    ],
+)
+def test_what_lies_beyond_a_part_is_no_padding(part: Callable) -> None:
+    def convolved(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        y = part(x)
+        return F.conv1d(y, weight.expand(y.shape[1], -1, -1), groups=y.shape[1], padding=1)
+
+    check(convolved, torch.rand(2, 3, 5), torch.rand(1, 1, 3))
+
+
 def test_repeated_heads_are_read_by_one_division() -> None:
     def spread(x: torch.Tensor) -> torch.Tensor:
         return x[:, None].expand(2, 3, 5, 4).reshape(6, 5, 4) * 2
