@@ -32,11 +32,11 @@ from tilewright.scheduler.torch.backend.explanation import (
     explanation_of_caller,
 )
 from tilewright.scheduler.torch.backend.joins import join_where_faster
+from tilewright.scheduler.torch.backend.libraries import read_plain
 from tilewright.scheduler.torch.backend.options import Options, options_of
 from tilewright.scheduler.torch.backend.recording import record_graph
 from tilewright.scheduler.torch.backend.replacing import copied
 from tilewright.scheduler.torch.backend.switching import Switching
-from tilewright.scheduler.torch.backend.weights import read_plain
 from tilewright.scheduler.torch.backend.whole import WholeGraph, aside, compiled_aside
 from tilewright.scheduler.torch.kernels.building import Wanted, build_later
 from tilewright.scheduler.torch.kernels.functions import functions
@@ -190,8 +190,9 @@ class Chosen:
 def choose(
     module: fx.GraphModule, options: Options, report: GraphReport, compile: Compile
 ) -> Chosen | None:
-    """Find the regions of a graph and let them compete; None where there is no target. Linear
-    layers may become others on the way (:func:`weights.read_plain`), and products be joined."""
+    """Find the regions of a graph and let them compete; None where there is no target. Calls
+    of torch's libraries become others on the way (:func:`libraries.read_plain`), and products may
+    be joined."""
     target = _target_of(module.graph)
     if target is None:
         report.why = "its tensors are on no device that has kernels, or on several"

@@ -8,21 +8,17 @@ copy belongs to the compiled graph, beside the model's own parameter.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import fx
-from torch._subclasses.fake_tensor import FakeTensor
 
 from tilewright.scheduler.torch.backend.judging import running
 from tilewright.scheduler.torch.regions.region import Region, Weight
-from tilewright.scheduler.torch.translation.nodes import fake, name_of
+from tilewright.scheduler.torch.translation.nodes import fake
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
 from tilewright.spaces.workloads.packed_twin import packed_twin
 from tilewright.spaces.workloads.packing import pack
-
-aten: Any = torch.ops.aten
 
 
 def with_packed_weight(region: Region) -> Region | None:
@@ -75,35 +71,3 @@ def packed_constant(graph: fx.Graph, region: Region) -> fx.Node:
     node = graph.get_attr(name)
     node.meta["val"] = like_packed(region)
     return node
-
-
-def read_plain(module: fx.GraphModule) -> None:
-    """Let linear layers whose weights torch has packed for its own library read the weights."""
-    graph = module.graph
-    _describe_constants(module)
-    for node in list(graph.nodes):
-        if name_of(node) != "_mkl_linear":
-            continue
-        rows, _, weight, bias, _ = node.args
-        with graph.inserting_before(node):
-            columns = graph.call_function(aten.permute.default, (weight, [1, 0]))
-            columns.meta["val"] = fake(weight).permute(1, 0)
-            given = (rows, columns) if bias is None else (bias, rows, columns)
-            target = aten.mm.default if bias is None else aten.addmm.default
-            made = graph.call_function(target, given)
-            made.meta.update(node.meta)
-        node.replace_all_uses_with(made)
-    graph.eliminate_dead_code()
-    module.recompile()
-
-
-def _describe_constants(module: fx.GraphModule) -> None:
-    """Give constants that torch made last a tensor without values, as all other nodes have one."""
-    values = (node.meta.get("val") for node in module.graph.nodes)
-    mode = next((each.fake_mode for each in values if isinstance(each, FakeTensor)), None)
-    for node in module.graph.find_nodes(op="get_attr"):
-        tensor = getattr(module, str(node.target), None)
-        strided = isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided
-        if mode is not None and strided and "val" not in node.meta:
-            known = isinstance(tensor, FakeTensor)  # in a graph that is not to be run
-            node.meta["val"] = tensor if known else mode.from_tensor(tensor, static_shapes=True)

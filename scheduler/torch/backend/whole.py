@@ -17,6 +17,7 @@ from tilewright.scheduler.torch.backend import judging
 from tilewright.scheduler.torch.backend.by_size import BySize, Sizes, by_halves, joined
 from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, GraphReport
+from tilewright.scheduler.torch.backend.libraries import read_packed
 from tilewright.scheduler.torch.backend.replacing import copied, with_kernels
 from tilewright.scheduler.torch.regions.partition import Partition
 from tilewright.scheduler.torch.regions.region import Region
@@ -56,7 +57,11 @@ class WholeGraph:
     def module(self, choices: Sequence[Choice]) -> fx.GraphModule:
         """Return a copy of the graph with kernels for these regions."""
         regions = [region for _, region in self._regions(choices)]
-        return with_kernels(self._module, regions) if regions else copied(self._spare)
+        if not regions:
+            return copied(self._spare)
+        made = with_kernels(self._module, regions)
+        read_packed(made)
+        return made
 
     def _regions(self, choices: Sequence[Choice]) -> list[tuple[Choice, Region]]:
         """Return the regions of choices with the nodes of the graph itself."""

@@ -203,7 +203,10 @@ class _Extraction:
         """Return the extraction; :class:`InputError` if there is nothing in it."""
         if not self._found:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self._left) or "it is empty"
-            raise InputError(f"no kernel computes any part of the model: {shortened(reasons)}")
+            raise InputError(
+                f"no kernel computes any part of the model: {shortened(reasons)}; "
+                "allowed: models with a product, a convolution, attention or a reduction"
+            )
         made = Extraction(
             title, tuple(self._found.values()), dict(self._left.most_common()), self._work
         )

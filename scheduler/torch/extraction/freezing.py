@@ -14,19 +14,31 @@ import torch
 from torch import fx
 from torch._inductor import config as inductor_config
 
+from tilewright.scheduler.torch.backend.libraries import read_plain
 from tilewright.scheduler.torch.backend.replacing import copied
-from tilewright.scheduler.torch.backend.weights import read_plain
 from tilewright.scheduler.torch.regions.joining import join, products_of_one_factor
 
+
+def _like(weight: torch.Tensor, *about: Any) -> torch.Tensor:
+    """Return a tensor without values in the place of a packed weight."""
+    return weight.new_empty(weight.shape)
+
+
+def _like_transposed(weight: torch.Tensor, *about: Any) -> torch.Tensor:
+    """Return the same for a transposed convolution, whose packed weight has the outputs of all
+    groups first."""
+    (inputs, outputs, *taps), groups = weight.shape, about[4]
+    return weight.new_empty(outputs * groups, inputs // groups, *taps)
+
+
 PACKING = {
-    "mkl": ("_mkl_reorder_linear_weight",),
-    "mkldnn": (
-        "_reorder_linear_weight",
-        "_reorder_convolution_weight",
-        "_reorder_convolution_transpose_weight",
-    ),
+    "mkl::_mkl_reorder_linear_weight": _like,
+    "mkldnn::_reorder_linear_weight": _like,
+    "mkldnn::_reorder_convolution_weight": _like,
+    "mkldnn::_reorder_convolution_transpose_weight": _like_transposed,
 }
-"""Torch's operators that pack weights for its libraries of CPUs, by namespace."""
+"""Torch's operators that pack weights for its libraries of CPUs, with what they do without
+values."""
 
 
 @contextmanager
@@ -34,11 +46,11 @@ def constant_weights() -> Iterator[None]:
     """Let Inductor take weights for constants, which may have no values."""
     with ExitStack() as stack:
         stack.enter_context(inductor_config.patch(freezing=True))
-        for space, names in PACKING.items():
-            library = stack.enter_context(torch.library._scoped_library(space, "IMPL"))
-            for name in names:
-                if _lacks_meta(f"{space}::{name}"):
-                    library.impl(name, _like_packed, "Meta")
+        for operator, like in PACKING.items():
+            if _lacks_meta(operator):
+                space, name = operator.split("::")
+                library = stack.enter_context(torch.library._scoped_library(space, "IMPL"))
+                library.impl(name, like, "Meta")
         yield
 
 
@@ -60,8 +72,3 @@ def _lacks_meta(operator: str) -> bool:
         return not known(operator, "Meta")
     except RuntimeError:  # this torch is built without it
         return False
-
-
-def _like_packed(weight: torch.Tensor, *about: Any) -> torch.Tensor:
-    """Return a tensor without values in the place of a packed weight."""
-    return weight.new_empty(weight.shape)
