@@ -13,6 +13,7 @@ TEMPLATES = TemplateList(
         "windows": "windows:WindowsTemplate",
         "winograd": "winograd:WinogradTemplate",
         "rows": "rows:RowsTemplate",
+        "scan": "scan:ScanTemplate",
         "kept": "kept:KeptTemplate",
         "map": "maps:MapTemplate",
         "ragged": "ragged:RaggedTemplate",

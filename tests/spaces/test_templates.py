@@ -27,6 +27,8 @@ WORKLOADS = [
     workload("softmax", r=40, c=200),
     workload("sum", shape="64x300", over="0"),
     workload("y[j, i] = relu(x[i, j] + b[i])", i=70, j=130),
+    workload("y[r, i] = sum[j: j < i](x[r, j] * w[j]) + b[r]", r=70, i=130, j=130),
+    workload("y[i, r] = exp(sum[j: j >= i](x[j, r]))", r=70, i=130, j=130),
     workload("max_pool2d n=2 c=16 h=9 w=9 r=3"),
     workload("attention b=2 h=2 i=40 j=40 d=16"),
     workload("attention b=2 h=4 kv=2 i=200 j=200 d=64 mask=causal dtype=bfloat16"),

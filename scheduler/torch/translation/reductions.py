@@ -196,25 +196,25 @@ def _all_dimensions(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
         yield (node, place), (source, place)
 
 
-SCANS = {"cumsum": ("sum", 0), "cumprod": ("prod", 1)}
-"""The reducer of each scan, and its value over nothing."""
+SCANS = {"cumsum": "sum", "cumprod": "prod"}
+"""The reducer of each scan."""
 
 
 @reducing(Kind.REDUCTION, *SCANS, ties=_all_dimensions)
 def _scan(translation: Translation, node: fx.Node, indices: Indices, part: int) -> Value:
-    """A reduction of all elements up to each one: the language has no scan."""
+    """A reduction of all elements up to each one."""
     stage = translation.known((node, "stage"))
     if stage is None:
         given = arguments(node)
         place = dimension(given["dim"], len(indices))
         axes, at = translation.whole(node)
-        if axes[place] is None:
+        last = axes[place]
+        if last is None:
             return translation.number(given["self"], indices)
-        summed = translation.axes.new(shape(node)[place])
-        at[place] = translation.axes.value(summed)
+        term = translation.axes.new(shape(node)[place])
+        at[place] = translation.axes.value(term)
         with translation.guarded(False):
             text = translation.number(given["self"], at)
-        reducer, nothing = SCANS[name_of(node)]
-        body = f"{reducer}[{summed}](select({summed} <= {axes[place]}, {text}, {nothing}))"
+        body = f"{SCANS[name_of(node)]}[{term}: {term} <= {last}]({text})"
         stage = translation.stage((node, "stage"), axes, body)
     return translation.element(stage, indices)

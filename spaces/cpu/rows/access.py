@@ -11,7 +11,7 @@ from tilewright.spaces.cpu.rows.columns import Vector
 from tilewright.spaces.cpu.vectors.vector_code import loaded
 from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.derivation.rows.column_sums import SummedRows
-from tilewright.spaces.language.tree import Read
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 from tilewright.spaces.workloads.array import Array
 
 
@@ -43,6 +43,27 @@ class RowAccess:
             self.lines.append(f"{constant}{c_type} *{name} = {self._start(place)};")
             self.names[key] = name
         return self.names[key]
+
+    def read(self, node: Expression, vector: Vector) -> str | None:
+        """Return a read or an axis that differs from element to element of a row; None for other
+        nodes."""
+        if isinstance(node, AxisValue):
+            return self._column_number(node, vector)
+        if isinstance(node, Read) and node in self.rows.places:
+            place = self.rows.places[node]
+            return self.load(place, vector) if place.by_column else None
+        return None
+
+    def read_once(self, node: Expression, shift: int = 0, left: str | None = None) -> str | None:
+        """Return a read or an axis that is the same along a row; None for other nodes. If lanes are
+        rows, they are those from ``shift`` on, of which ``left`` remain."""
+        if isinstance(node, AxisValue):
+            side, place = self.rows.axis[node.name]
+            return self.row_number(place, shift) if side == "rows" else None
+        if isinstance(node, Read) and node in self.rows.places:
+            found = self.rows.places[node]
+            return None if found.by_column else self.of_row(found, shift, left)
+        return None
 
     def load(self, place: RowAddress, vector: Vector) -> str:
         """Return the vector that is read at a place."""
@@ -96,6 +117,14 @@ class RowAccess:
         """Return the line that prefetches what the next row reads at a place."""
         where = vector.offset(place.columns) + place.rows[-1]
         return f"__builtin_prefetch({self.pointer(place)} + {where});"
+
+    def _column_number(self, node: AxisValue, vector: Vector) -> str | None:
+        side, place = self.rows.axis[node.name]
+        if side == "rows":
+            return None
+        if place == len(vector.columns) - 1 and not self.lanes_are_rows:
+            return f"tw_numbers(tw_ramp({vector.columns[place]}))"
+        return f"tw_set((float){vector.columns[place]})"
 
     def _lane_step(self, place: RowAddress) -> int:
         """Return the elements from one lane to the next."""

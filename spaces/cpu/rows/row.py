@@ -19,7 +19,7 @@ from tilewright.spaces.derivation.rows.view import RowOutput
 from tilewright.spaces.derivation.scopes import Integer, Scope
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.magnitude import magnitudes
-from tilewright.spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.language.tree import Expression, Read
 
 
 @dataclass
@@ -223,12 +223,8 @@ class RowBody:
     def _row_leaf(self, lanes: Lanes, node: Expression) -> str | None:
         if isinstance(node, Integer):
             return self._place(lanes, node.node)
-        if isinstance(node, AxisValue):
-            side, place = self.rows.axis[node.name]
-            return self.access.row_number(place, lanes.shift) if side == "rows" else None
-        if isinstance(node, Read) and node in self.rows.places:
-            place_ = self.rows.places[node]
-            return None if place_.by_column else self.access.of_row(place_, lanes.shift, lanes.left)
+        if found := self.access.read_once(node, lanes.shift, lanes.left):
+            return found
         return lanes.results.get(node.name) if isinstance(node, Read) else None
 
     def _place(self, lanes: Lanes, node: Expression) -> str | None:
@@ -245,19 +241,6 @@ class RowBody:
         def leaf(node: Expression) -> str | None:
             if node == held:
                 return self._load_held(vector)
-            if isinstance(node, AxisValue):
-                return self._column_number(node, vector)
-            if isinstance(node, Read) and node in self.rows.places:
-                place = self.rows.places[node]
-                return self.access.load(place, vector) if place.by_column else None
-            return None
+            return self.access.read(node, vector)
 
         return VectorScope(f"x{u}_", leaf, lines, around)
-
-    def _column_number(self, node: AxisValue, vector: Vector) -> str | None:
-        side, place = self.rows.axis[node.name]
-        if side == "rows":
-            return None
-        if place == len(vector.columns) - 1 and not self.access.lanes_are_rows:
-            return f"tw_numbers(tw_ramp({vector.columns[place]}))"
-        return f"tw_set((float){vector.columns[place]})"

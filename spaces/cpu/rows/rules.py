@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from tilewright.spaces.cpu.rows.held import outputs_by_element
 from tilewright.spaces.cpu.rows.work import registers
 from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.derivation.rows.view import Rows
 from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
@@ -31,23 +33,8 @@ def row_rules(template: RowsTemplate) -> tuple[Rule, ...]:
 
 
 def _lane_rules(template: RowsTemplate) -> list[Rule]:
-    outputs = (output.place for output in outputs_by_element(template.rows))
-    places = [*(p for p in template.rows.places.values() if p.by_column), *outputs]
-    along = {
-        "columns": sum(place.columns[-1] == 1 for place in places),
-        "rows": sum(place.rows[-1] == 1 for place in places),
-    }
-    most = max(along[lanes] for lanes in template.lane_axes)
     return [
-        Rule(
-            "contiguous_lanes",
-            ("lanes",),
-            lambda c: np.where(c["lanes"] == "rows", along["rows"], along["columns"]) == most,
-            lambda c: (
-                f"lanes along {c['lanes']} find {along[c['lanes']]} of {len(places)} arrays "
-                f"contiguous; the others find {most}"
-            ),
-        ),
+        contiguous_lanes(template.rows, template.lane_axes),
         Rule(
             "rows_in_lanes",
             ("lanes", "intermediates", "prefetch"),
@@ -60,6 +47,41 @@ def _lane_rules(template: RowsTemplate) -> list[Rule]:
     ]
 
 
+def contiguous_lanes(rows: Rows, lane_axes: Sequence[str]) -> Rule:
+    """Return the rule that lanes run along what most arrays are contiguous along, of ``lane_axes``:
+    columns or rows."""
+    outputs = (output.place for output in outputs_by_element(rows))
+    places = [*(p for p in rows.places.values() if p.by_column), *outputs]
+    along = {
+        "columns": sum(place.columns[-1] == 1 for place in places),
+        "rows": sum(place.rows[-1] == 1 for place in places),
+    }
+    most = max(along[lanes] for lanes in lane_axes)
+    return Rule(
+        "contiguous_lanes",
+        ("lanes",),
+        lambda c: np.where(c["lanes"] == "rows", along["rows"], along["columns"]) == most,
+        lambda c: (
+            f"lanes along {c['lanes']} find {along[c['lanes']]} of {len(places)} arrays "
+            f"contiguous; the others find {most}"
+        ),
+    )
+
+
+def streaming_size(rows: Rows, l2_bytes: int) -> Rule:
+    """Return the rule that no outputs are streamed to memory that L2 has room for."""
+    written = sum(output.array.bytes for output in outputs_by_element(rows))
+    return Rule(
+        "streaming_size",
+        ("stores",),
+        lambda c: (c["stores"] == "cached") | (written > l2_bytes),
+        lambda c: (
+            f"the {written} bytes written fit L2, where the next reader would find them; "
+            "streaming puts them in main memory"
+        ),
+    )
+
+
 def _tile_rules(template: RowsTemplate) -> list[Rule]:
     target, lanes, rows = template.cpu, template.lanes, template.rows
 
@@ -67,7 +89,6 @@ def _tile_rules(template: RowsTemplate) -> list[Rule]:
         across = c["lanes"] == "rows"
         return np.where(across, rows.rows[-1].extent, rows.columns[-1].extent)
 
-    written = sum(output.array.bytes for output in outputs_by_element(template.rows))
     return [
         Rule(
             "tile_width",
@@ -87,15 +108,7 @@ def _tile_rules(template: RowsTemplate) -> list[Rule]:
                 f"{target.vector_registers}"
             ),
         ),
-        Rule(
-            "streaming_size",
-            ("stores",),
-            lambda c: (c["stores"] == "cached") | (written > target.l2_bytes),
-            lambda c: (
-                f"the {written} bytes written fit L2, where the next reader would find them; "
-                "streaming puts them in main memory"
-            ),
-        ),
+        streaming_size(rows, target.l2_bytes),
     ]
 
 

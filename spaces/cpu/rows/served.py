@@ -38,6 +38,12 @@ def why_no_rows(workload: Workload) -> str | None:
         return str(reason)
     if rows.is_map:
         return "nothing is reduced"
+    return why_not_computed(workload, rows)
+
+
+def why_not_computed(workload: Computation, rows: SummedRows) -> str | None:
+    """Say why kernels of rows cannot compute a workload that is these ``rows``; None if they
+    can."""
     reasons = (
         why_product(rows.program),
         _why_no_array(rows, ELEMENTS[workload.accumulator]),

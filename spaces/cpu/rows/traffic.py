@@ -17,6 +17,7 @@ from tilewright.spaces.cpu.rows.held import outputs_by_element
 from tilewright.spaces.cpu.rows.work import FORMS, registers, steps
 from tilewright.spaces.cpu.traffic import USABLE, even_shares, footprints, stays_far
 from tilewright.spaces.derivation.rows.addresses import RowAddress
+from tilewright.spaces.derivation.rows.view import Rows
 from tilewright.spaces.quantities import filled
 from tilewright.spaces.template import Columns
 
@@ -122,7 +123,7 @@ def _executed(walks: _Walks) -> dict[str, Any]:
 def _moved(walks: _Walks) -> dict[str, Any]:
     """Compute the bytes that move between caches and to memory, and those that have to fit."""
     template, cpu, count = walks.template, walks.template.cpu, walks.row_count
-    read_row = sum(_row_bytes(template, place) for place in walks.places)
+    read_row = sum(row_bytes(template.rows, place) for place in walks.places)
     written = outputs_by_element(walks.rows)
     written_row = sum(output.array.bytes for output in written) / count
     element, held = template.element.bytes, walks.held
@@ -152,8 +153,8 @@ def _shared(walks: _Walks) -> dict[str, Any]:
     }
 
 
-def _row_bytes(template: RowsTemplate, place: RowAddress) -> float:
+def row_bytes(rows: Rows, place: RowAddress) -> float:
     """Return the bytes that a walk along one row reads from an array."""
-    element = template.rows.program.operand[place.array].element.bytes
-    spans = zip(template.rows.columns, place.columns, strict=True)
+    element = rows.program.operand[place.array].element.bytes
+    spans = zip(rows.columns, place.columns, strict=True)
     return float(element * np.prod([span.extent for span, step in spans if step]))

@@ -11,6 +11,7 @@ from tilewright.spaces.cpu.blocked.template import BlockedTemplate
 from tilewright.spaces.cpu.chained.prelude import own
 from tilewright.spaces.cpu.kept.prelude import prelude
 from tilewright.spaces.cpu.loops.template import CpuLoops
+from tilewright.spaces.cpu.scan import prelude as scans
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.cpu.windows.template import WindowsTemplate
@@ -64,8 +65,8 @@ class StagedTemplate(Staged):
             places=places(self.parts, kernels),
         )
         shared = prelude(self.functions, self.cpu, "float32") + own(self.cpu)
-        preludes = (kernel.source.prelude for kernel in kernels)
-        shared += wide.shared(self.cpu.lanes(FLOAT), preludes)
+        preludes, lanes = [kernel.source.prelude for kernel in kernels], self.cpu.lanes(FLOAT)
+        shared += scans.shared(lanes, preludes) + wide.shared(lanes, preludes)
         return c_kernel(self.workload, shared, code)
 
 

@@ -28,7 +28,15 @@ def prelude(lanes: int, c_type: str = "float") -> str:
     text = "".join(across(name, value, lanes, c_type) for name, value in ACROSS.items())
     numbers = ", ".join(map(str, range(lanes)))
     text += _MASKS.replace("@NUMBERS@", numbers).replace("@LANES@", str(lanes))
+    text = text.replace(
+        "@ADDED@", added("tw_add_block", "static __attribute__((noinline, cold, unused))\n")
+    )
     return text.replace("@T@", c_type)
+
+
+def added(name: str, attributes: str) -> str:
+    """Return the C function that adds a block to a long sum, as ``tw_add_block`` does."""
+    return f"{attributes}void {name}(vf *sum, vf *excess, vf block) {{{_ADDED}}}\n"
 
 
 def across(name: str, value: str, lanes: int, c_type: str = "float") -> str:
@@ -40,19 +48,18 @@ def across(name: str, value: str, lanes: int, c_type: str = "float") -> str:
     return f"{head}\n  vf y;\n{body}\n  return x[0];\n}}\n"
 
 
+_ADDED = """
+  const vf term = block - *excess, total = *sum + term, e = (total - *sum) - term;
+  *sum = total;
+  *excess = tw_select(e - e == tw_set(0), e, tw_set(0));
+"""
 _MASKS = """\
 static inline vi tw_first(long n) {
   return (vi){@NUMBERS@} < (int)tw_least(n, @LANES@);
 }
 static inline vi tw_above(vf a, vf b) { return (a > b) | ((a != a) & (b == b)); }
 static inline vi tw_below(vf a, vf b) { return (a < b) | ((a != a) & (b == b)); }
-static __attribute__((noinline, cold, unused))
-void tw_add_block(vf *sum, vf *excess, vf block) {
-  const vf term = block - *excess, total = *sum + term, e = (total - *sum) - term;
-  *sum = total;
-  *excess = tw_select(e - e == tw_set(0), e, tw_set(0));
-}
-static inline vf tw_begun_max(vf x) { return (vf)((vi)x & ~(x == -__builtin_inff())); }
+@ADDED@static inline vf tw_begun_max(vf x) { return (vf)((vi)x & ~(x == -__builtin_inff())); }
 static inline vf tw_begun_min(vf x) { return (vf)((vi)x & ~(x == __builtin_inff())); }
 static inline vi tw_pick(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
 static inline long tw_where(vf x, @T@ best, vi places) {

@@ -36,7 +36,7 @@ def summed_rows_of(program: Program) -> SummedRows:
     none."""
     sums = _sums(program)
     found = rows_of(_with_elements(program, sums) if sums else program)
-    parts = {field: getattr(found, field) for field in Rows.__dataclass_fields__}
+    parts = found.parts
     names = {stage.name for stage in sums}
     parts["outputs"] = tuple(
         _added(o, found.rows, found.columns) if o.array.name in names else o for o in found.outputs

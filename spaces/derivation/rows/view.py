@@ -8,9 +8,10 @@ several, and those that lie behind each other in every array count as one, a spa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from tilewright.spaces.derivation.chains.shifting import shifted
 from tilewright.spaces.derivation.rows.addresses import (
@@ -73,6 +74,11 @@ class Rows:
     ranks: Mapping[str, tuple[int, ...]]
 
     @property
+    def parts(self) -> dict[str, Any]:
+        """All fields of this class by their names, for rows of another class."""
+        return {field.name: getattr(self, field.name) for field in fields(Rows)}
+
+    @property
     def is_map(self) -> bool:
         """Tell whether nothing is reduced. A row may then be divided."""
         return not self.plain
@@ -128,7 +134,19 @@ def rows_of(program: Program) -> Rows:
     expander = Expander(program, over, counting(program, found))
     online = online_passes(program, expander, strict=True) if found else ()
     plain = plain_passes(program, expander) if found else ()
-    values = {o.name: _value(program, o.name, expander) for o in program.outputs}
+    values = {o.name: value_of(program, o.name, expander) for o in program.outputs}
+    return placed(program, over, online, plain, values)
+
+
+def placed(
+    program: Program,
+    over: tuple[str, ...],
+    online: tuple[Pass, ...],
+    plain: tuple[Pass, ...],
+    values: Mapping[str, Expression],
+) -> Rows:
+    """Return a program as rows along the axes ``over``, with these passes and these values of its
+    outputs; :class:`InputError` if an array is read or written where rows cannot."""
     bodies = [*(e for p in (*online, *plain) for e in expressions(p)), *values.values()]
     return _Placing(program, over, online, plain, values, bodies).rows()
 
@@ -225,7 +243,8 @@ class _Placing:
                     )
 
 
-def _value(program: Program, name: str, expander: Expander) -> Expression:
+def value_of(program: Program, name: str, expander: Expander) -> Expression:
+    """Return the value of an output at a point, of operands and of final results."""
     stage = program.stage[name]
     own = Read(name, tuple(map(AxisValue, stage.axes)))
     return expander.expanded(own if stage.reducer else stage.body)

@@ -150,6 +150,12 @@ CASES = [
     ("min", {"shape": "4x5x6", "over": "2,0"}, lambda x: x.amin((0, 2))),
     ("mean", {"shape": "4x5x6", "over": "0"}, lambda x: x.mean(0)),
     ("argmax", {"shape": "4x5x6", "over": "1"}, lambda x: x.argmax(1)),
+    ("cumsum", {"shape": "4x5x6", "over": 1}, lambda x: x.cumsum(1)),
+    (
+        "cumsum",
+        {"shape": "4x5", "over": 0, "kind": "reverse_exclusive"},
+        lambda x: x.flip(0).cumsum(0).flip(0) - x,
+    ),
     ("map", {"m": 5, "n": 4, "expression": "relu(x[n, m]) * s"}, lambda x, s: F.relu(x.T) * s),
     ("rope", {"b": 2, "t": 5, "h": 3, "d": 6}, rotary),
     ("swiglu", {"r": 5, "c": 7}, lambda gate, up: F.silu(gate) * up),
@@ -296,6 +302,12 @@ def test_a_new_operator_is_one_file(tmp_path, monkeypatch) -> None:
         ("rope", {"b": 1, "t": 4, "h": 1, "d": 3}, "d=3 is odd, and has no halves"),
         ("sum", {"shape": "4xx5", "over": "0"}, "shape='4xx5' is no shape; allowed: such as"),
         ("sum", {"shape": "4x5", "over": "2"}, "over='2': no dimension '2'; allowed: 0 to 1"),
+        ("cumsum", {"shape": "4x5", "over": 2}, "over=2 is no dimension; allowed: 0 to 1"),
+        (
+            "cumsum",
+            {"shape": "4x5", "over": 1, "kind": "all"},
+            "kind='all'; allowed: inclusive, exclusive, reverse",
+        ),
         ("sum", {"shape": "4x5", "over": "1,1"}, "axis 'd1' is repeated; allowed: once"),
     ],
 )

@@ -45,6 +45,10 @@ OPERATORS: dict[str, list[tuple[dict[str, object], list[str]]]] = {
         ),
     ],
     "cross_entropy": [({"r": 4, "c": 7}, ["x"])],
+    "cumsum": [
+        ({"shape": "3x5", "over": 1}, ["x"]),
+        ({"shape": "5x3", "over": 0, "kind": "reverse_exclusive"}, ["x"]),
+    ],
     "embedding": [({"t": 7, "d": 3, "words": 5}, ["table"])],
     "gated_matmul": [({"m": 4, "n": 5, "k": 6}, ["A", "gate", "up"])],
     "grouped_matmul": [({"t": 9, "n": 4, "k": 5, "experts": 3}, ["A", "B"])],

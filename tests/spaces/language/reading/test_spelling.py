@@ -47,7 +47,7 @@ NEAR = {
     "y[i] = lgo1p(x[i])": "did you mean log1p?",
     "y[i] = sigmoyd(x[i])": "did you mean sigmoid?",
     "y[i] = softmaxx[i](x[i])": "did you mean softmax?",
-    "y[i] = cumsum[i](x[i])": "write sum[k](select(k <= j, x[k], 0))",
+    "y[i] = cumsum[i](x[i])": "write sum[k: k <= j](x[k])",
     "y[i] = sum[m](x[i, m])": "give it an extent, such as m=8",
     "y[i] = True": "write 1",
 }
