@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -160,21 +160,26 @@ class Call:
                 + (f"1 to {self.extent}" if self.extent else "none, for it has no open axis")
             )
         given = tuple(argument.at(extent) for argument in self.arguments)
-        launches = tuple(self._launch_at(launch, given, extent) for launch in self.launches)
+        pairs = zip(self.arguments, given, strict=True)
+        spans = {(old.array.name, old.array.span_bytes): new.array.span_bytes for old, new in pairs}
+        launches = tuple(
+            replace(launch, buffers=tuple(_with_span(b, spans) for b in launch.buffers))
+            for launch in self.launches_at(extent)
+        )
         return replace(self, arguments=given, launches=launches, extent=extent)
 
-    def _launch_at(self, launch: Launch, given: tuple[Argument, ...], extent: int) -> Launch:
-        """Return a launch at an extent, where the call has the arguments ``given``."""
-        grid = launch.open_grid.at(launch.grid, extent) if launch.open_grid else launch.grid
-        maps = tuple(spec.at(extent, self.extent) for spec in launch.tensor_maps)
-        spans = {
-            (before.array.name, before.array.span_bytes): after.array.span_bytes
-            for before, after in zip(self.arguments, given, strict=True)
-        }
-        buffers = tuple(
-            replace(b, bytes=spans.get((b.inside, b.bytes), b.bytes)) for b in launch.buffers
+    def launches_at(self, extent: int) -> tuple[Launch, ...]:
+        """Return the launches with grids and tensor maps of another extent of the open axis."""
+        if extent == self.extent:
+            return self.launches
+        return tuple(
+            replace(
+                launch,
+                grid=launch.open_grid.at(launch.grid, extent) if launch.open_grid else launch.grid,
+                tensor_maps=tuple(spec.at(extent, self.extent) for spec in launch.tensor_maps),
+            )
+            for launch in self.launches
         )
-        return replace(launch, grid=grid, tensor_maps=maps, buffers=buffers)
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -197,14 +202,22 @@ class Call:
 
     def buffers(self, launch: Launch) -> tuple[Buffer, ...]:
         """List the buffers whose pointers a launch takes, in order."""
-        if launch.buffers:
-            return launch.buffers
+        return launch.buffers or self._whole
+
+    @cached_property
+    def _whole(self) -> tuple[Buffer, ...]:
+        """The arrays and the workspace."""
         whole = tuple(
             Buffer(a.array.name, a.array.name, a.array.span_bytes, written=a.role is not Role.IN)
             for a in self.arguments
         )
         scratch = Buffer(WORKSPACE, WORKSPACE, self.workspace_bytes)
         return (*whole, scratch) if self.workspace_bytes else whole
+
+
+def _with_span(buffer: Buffer, spans: Mapping[tuple[str, int], int]) -> Buffer:
+    """Return a buffer that is a whole array as it is at another extent; others as they are."""
+    return replace(buffer, bytes=spans.get((buffer.inside, buffer.bytes), buffer.bytes))
 
 
 @dataclass(frozen=True)

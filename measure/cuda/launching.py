@@ -106,13 +106,21 @@ class PreparedLaunch(NamedTuple):
 
 
 def prepare(
-    call: Call, functions: Sequence[Any], addresses: Mapping[str, int], stream: int
+    call: Call,
+    functions: Sequence[Any],
+    addresses: Mapping[str, int],
+    stream: int,
+    extent: int | None = None,
 ) -> list[PreparedLaunch]:
     """Return each launch on the stream of this handle, over the arrays and the workspace at
-    ``addresses``, by their names (:data:`spaces.kernel.WORKSPACE`)."""
+    ``addresses``, by their names (:data:`spaces.kernel.WORKSPACE`); of another ``extent`` of an
+    open axis than the call's, if it is given."""
+    extent = call.extent if extent is None else extent
     return [
-        PreparedLaunch(_configuration(launch, stream), function, Arguments(call, launch, addresses))
-        for launch, function in zip(call.launches, functions, strict=True)
+        PreparedLaunch(
+            _configuration(launch, stream), function, Arguments(call, launch, addresses, extent)
+        )
+        for launch, function in zip(call.launches_at(extent), functions, strict=True)
     ]
 
 
@@ -145,7 +153,9 @@ class Arguments:
     """The parameters of one launch in memory of their own; ``address`` is that of the array of
     pointers to them, as ``cuLaunchKernelEx`` takes it."""
 
-    def __init__(self, call: Call, launch: Launch, addresses: Mapping[str, int]) -> None:
+    def __init__(
+        self, call: Call, launch: Launch, addresses: Mapping[str, int], extent: int
+    ) -> None:
         given = {b.name: addresses[b.inside] + b.start for b in call.buffers(launch)}
         self._words = (ctypes.c_uint64 * len(given))(*given.values())
         start = ctypes.addressof(self._words)
@@ -156,7 +166,7 @@ class Arguments:
         for i, spec in enumerate(maps):
             places.append(first + MAP_BYTES * i)
             encode(spec, given[spec.operand], places[-1])
-        self._extent = ctypes.c_int32(call.extent)
+        self._extent = ctypes.c_int32(extent)
         if call.open_axis:
             places.append(ctypes.addressof(self._extent))
         self._places = (ctypes.c_void_p * len(places))(*places)

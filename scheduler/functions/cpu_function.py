@@ -7,14 +7,19 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Self
 
+import numpy as np
+
 from tilewright.scheduler.functions.arrays import ends_of
 from tilewright.scheduler.functions.caller import CallParts
 from tilewright.scheduler.functions.kernel_call import KernelCall, loaded
-from tilewright.scheduler.functions.kernel_function import KernelFunction
+from tilewright.scheduler.functions.kernel_function import Called, KernelFunction
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target, detect_target
-from tilewright.spaces.workloads.calling import calling_of
+from tilewright.spaces.workloads.calling import Calling, calling_of
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -46,6 +51,18 @@ class CpuFunction(KernelFunction):
         """Return the library of the kernel, and the address of the threads that it runs on."""
         assert isinstance(self.target, CpuTarget)
         return loaded(self._kernel, self.target)
+
+    @classmethod
+    def opened(cls, space: Space, schedule: Schedule, kernel: Kernel) -> Called:
+        """Return the calls of an open ``kernel``, which share workspaces, by extent and arrays."""
+        assert isinstance(space.target, CpuTarget)
+        library, runtime = loaded(kernel, space.target)
+        idle: list[np.ndarray] = []
+
+        def at(extent: int, calling: Calling) -> Callable[..., Any]:
+            return KernelCall(kernel, library, runtime, calling, None, idle, extent).fastest
+
+        return at
 
     @classmethod
     def remade(cls, workload: Workload, target: Target, *parts: Any) -> Self:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
+from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.calling import Calling
 from tilewright.spaces.workloads.workload import Workload
+
+Called = Callable[[int, Calling], Callable[..., Any]]
+"""A function from the extent of a call, and its arrays, to the function of these arrays."""
 
 
 class RefusedKernelError(RuntimeError):
@@ -45,6 +51,11 @@ class KernelFunction:
 
     def _make_ready(self) -> None:
         """Do what calls need once: build the kernel, for example."""
+
+    @classmethod
+    def opened(cls, space: Space, schedule: Schedule, kernel: Kernel) -> Called:
+        """Return the calls of an open ``kernel`` of a schedule, built, by extent and arrays."""
+        raise NotImplementedError
 
     def __copy__(self) -> Self:
         """Return the function itself, as for every function."""

@@ -1,15 +1,12 @@
-"""Call one CPU kernel with any number of rows."""
+"""Call one kernel with any number of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from tilewright.scheduler.functions.kernel_call import KernelCall, loaded
-from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.backends import backend
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
@@ -18,7 +15,7 @@ from tilewright.spaces.workloads.calling import Calling, calling_of
 
 
 class OpenFunction:
-    """A CPU kernel that takes the extent of ``axis`` at each call, built and loaded.
+    """A kernel that takes the extent of ``axis`` at each call, built and loaded.
 
     Example::
 
@@ -39,26 +36,25 @@ class OpenFunction:
         inputs: Sequence[int | None],
         outputs: Sequence[int | None],
     ) -> None:
-        assert isinstance(space.target, CpuTarget)
         self.workload, self.schedule, self.axis = space.workload, schedule, axis
-        self._kernel = space.lower_open(schedule, axis)
-        self._loaded = loaded(self._kernel, space.target)
+        function = backend(space.target.kind).part("function")
+        self._called = function.opened(space, schedule, space.lower_open(schedule, axis))
         self._calling = calling_of(space.workload)
         self._places = (*inputs, *outputs)
         self._sized, self._dimension = next(
             (place, dimension) for place, dimension in enumerate(inputs) if dimension is not None
         )
         self.largest = self._calling.inputs[self._sized].shape[self._dimension]
-        self._calls: dict[int, KernelCall] = {}
-        self._idle: list[np.ndarray] = []
+        self._calls: dict[int, Callable[..., Any]] = {}
 
-    def __call__(self, /, *arrays: Any, out: Any = None) -> Any:
-        """Return the result for the given arrays, written to ``out`` if that is given."""
+    def __call__(self, /, *arrays: Any, out: Any = None, **on: Any) -> Any:
+        """Return the result for the given arrays, written to ``out`` if that is given; ``on`` a
+        ``stream`` of a GPU, if that is given."""
         size = self._size(arrays)
         call = self._calls.get(size)
         if call is None:
             call = self._calls[size] = self._at(size)
-        return call.fastest(*arrays) if out is None else call.fastest(*arrays, out=out)
+        return call(*arrays, **on) if out is None else call(*arrays, out=out, **on)
 
     def __repr__(self) -> str:
         return f"<OpenFunction {self.axis}=1 to {self.largest} of {self.workload}: {self.schedule}>"
@@ -73,12 +69,11 @@ class OpenFunction:
             )
         return size
 
-    def _at(self, size: int) -> KernelCall:
+    def _at(self, size: int) -> Callable[..., Any]:
         arrays = (*self._calling.inputs, *self._calling.outputs)
         sized = [_resized(*each, size) for each in zip(arrays, self._places, strict=True)]
         count = len(self._calling.inputs)
-        calling = Calling(sized[:count], sized[count:], self._calling.order)
-        return KernelCall(self._kernel, *self._loaded, calling, None, self._idle, size)
+        return self._called(size, Calling(sized[:count], sized[count:], self._calling.order))
 
 
 def _resized(array: Array, dimension: int | None, size: int) -> Array:

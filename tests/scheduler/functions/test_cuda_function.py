@@ -174,7 +174,7 @@ call(a, b, bias, out=out, stream=80)
 call(a, b, bias, out=out, stream=80)
 os.environ["STUB_CAPTURING"] = "0"
 call(a, b, bias, out=out, stream=80)
-print(json.dumps({"kept": call._prepared.count, "captured": len(call._captured)}))
+print(json.dumps({"kept": call._call._prepared.count, "captured": len(call._call._captured)}))
 """
 
 needs_stub = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a real driver")

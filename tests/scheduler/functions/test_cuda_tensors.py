@@ -43,7 +43,7 @@ def tensor(*shape, offset=0):
 def function(workspace):
     fit = (s for s in drawn if (space.lower(s).call.workspace_bytes > 0) == workspace)
     found = CudaFunction(space, next(fit), "given")
-    assert (found._start is not launcher.start) == COMPILED
+    assert (found._call._start is not launcher.start) == COMPILED
     os.environ["STUB_PARAMETERS"] = str(4 + workspace)
     return found
 
