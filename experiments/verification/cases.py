@@ -216,6 +216,11 @@ LOW_BITS: Mapping[str, str] = {
     "m=8 n=72 k=384",
     "codes with scales by groups": '"q: uint4[n, k](packed); '
     'y[m, n] = sum[k](a[m, k] * ((q[n, k] - 8) * s[n, k // 128]))" m=5 n=200 k=512',
+    "codes beside 16 bits": '"q: uint4[n, k](packed); a: bfloat16[m, k]; s: bfloat16[k // 128, n]; '
+    'y[m, n] = sum[k](a[m, k] * ((q[n, k] - 8) * s[k // 128, n]))" m=20 n=4400 k=512',
+    "codes with zero points": '"q: uint3[n, k](packed); z: uint8[n, k // 32]; '
+    "a: float16[m, k]; s: float16[n, k // 32]; "
+    'y[m, n] = sum[k](a[m, k] * ((q[n, k] - z[n, k // 32]) * s[n, k // 32]))" m=3 n=2200 k=256',
 }
 """Products whose weights are packed codes."""
 CASES: Mapping[str, str] = (

@@ -11,6 +11,8 @@ TEMPLATES = TemplateList(
         "simt": "simt:Simt",
         "thin": "thin:CudaThin",
         "low_bit": "low_bit:CudaLowBit",
+        "low_bit_ring": "low_bit_ring:LowBitRing",
+        "low_bit_raised": "low_bit_ring:LowBitRaised",
         "chained_hopper": "chained_hopper:ChainedHopper",
         "chained": "chained:CudaChained",
         "chained_deep": "chained_deep:ChainedDeep",

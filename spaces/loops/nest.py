@@ -217,9 +217,10 @@ class NestCode:
             strides = zip(self.stage.axes, array.strides, strict=True)
             terms = [f"{self._variables[axis]} * {step}" for axis, step in strides]
             place = " + ".join([self.arrays[array.name], *terms])
-            yield self.access.store(
-                array.dtype, place, written(value.text, value.whole, array.dtype)
-            )
+            yield self._store(array.dtype, place, value)
+
+    def _store(self, kind: str, place: str, value: Value) -> str:
+        return self.access.store(kind, place, written(value.text, value.whole, kind))
 
     # -- expressions ---------------------------------------------------------------------------
 

@@ -40,6 +40,13 @@ WORKLOADS = [
         n=40,
         k=96,
     ),
+    workload(
+        "q: uint4[n, k](packed); a: bfloat16[m, k]; s: bfloat16[k // 64, n]; "
+        "y[m, n] = sum[k](a[m, k] * (q[n, k] - 8) * s[k // 64, n])",
+        m=5,
+        n=4400,
+        k=192,
+    ),
     workload("gated_matmul m=40 n=64 k=24 dtype=bfloat16"),
     workload(text_of("mean"), **extents_of("mean", 40, 300, c=70)),
     workload(text_of("heads", pointers=True), **extents_of("heads", 40, 300, c=40, d=19)),

@@ -77,24 +77,43 @@ class Mma:
             f"const u32 (&a)[{self.a_registers}], const u32 (&b)[{self.b_registers}])"
         )
 
+    @property
+    def plus_signature(self) -> str:
+        """The C declaration of the form that adds the product to another C matrix."""
+        kind = _REGISTER[self.d][0]
+        return f"{self.signature[:-1]}, const {kind} (&c)[{self.d_registers}])"
+
     def device(self) -> str:
-        """Return the definition as inline PTX."""
+        """Return both definitions as inline PTX; the compiler may move the one with four
+        operands."""
         constraint = _REGISTER[self.d][1]
-        d, a, b = _numbered(self.d_registers, self.a_registers, self.b_registers)
+        d, a, b, c = _numbered(
+            self.d_registers, self.a_registers, self.b_registers, self.d_registers
+        )
         inputs = [_bound("r", "a", self.a_registers), _bound("r", "b", self.b_registers)]
+        kinds = f"{self.d}.{self.a}.{self.b}.{self.d}"
+        instruction = f"mma.sync.aligned.m16n8k{self.k}.row.col.{kinds} {{{d}}}, {{{a}}}, {{{b}}}"
+        added = _bound(constraint, "c", self.d_registers)
         return (
             f"TW_INLINE void {self.signature} {{\n"
-            f'  asm volatile("mma.sync.aligned.m16n8k{self.k}.row.col.{self.d}.{self.a}.{self.b}.'
-            f'{self.d} {{{d}}}, {{{a}}}, {{{b}}}, {{{d}}};"\n'
+            f'  asm volatile("{instruction}, {{{d}}};"\n'
             f"    : {_bound('+' + constraint, 'd', self.d_registers)}\n"
-            f"    : {', '.join(inputs)});\n}}"
+            f"    : {', '.join(inputs)});\n}}\n"
+            f"TW_INLINE void {self.plus_signature} {{\n"
+            f'  asm("{instruction}, {{{c}}};"\n'
+            f"    : {_bound('=' + constraint, 'd', self.d_registers)}\n"
+            f"    : {', '.join([*inputs, added])});\n}}"
         )
 
     def host(self) -> str:
-        """Return the definition as a call of the emulator."""
+        """Return both definitions as calls of the emulator."""
+        count = self.d_registers
         return (
             f"TW_INLINE void {self.signature} {{ "
-            f"emulator::mma({_kinds(self.d, self.a, self.b)}, {self.k}, d, a, b); }}"
+            f"emulator::mma({_kinds(self.d, self.a, self.b)}, {self.k}, d, a, b); }}\n"
+            f"TW_INLINE void {self.plus_signature} {{ "
+            f"for (int i = 0; i < {count}; i++) d[i] = c[i]; "
+            f"{self.name}(d, a, b); }}"
         )
 
 

@@ -17,6 +17,7 @@ namespace tw {
 // ---- where am I
 TW_INLINE u32 shared_base() { return emulator::shared_base(); }
 TW_INLINE i32 opaque(i32 x) { return x; }
+TW_INLINE u32 in_register(u32 x) { return x; }
 TW_INLINE u32 cluster_rank() { return emulator::cluster_rank(); }
 TW_INLINE bool elect_one() { return emulator::lane() == 0; }
 
@@ -179,7 +180,13 @@ TW_INLINE void tma_multicast_3d(u32 to, const TensorMap *map, u32 barrier, u16 r
 TW_INLINE void tma_multicast_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z, i32 w) {
   const i32 at[] = {x, y, z, w}; emulator::tma_load(to, map, barrier, &ranks, 4, at);
 }
+TW_INLINE void bulk_load(u32 to, const void *from, u32 bytes, u32 barrier) {
+  emulator::bulk_load(to, from, bytes, barrier);
+}
 TW_INLINE u64 evict_first() { return 1; }
+TW_INLINE void bulk_load(u32 to, const void *from, u32 bytes, u32 barrier, u64) {
+  bulk_load(to, from, bytes, barrier);
+}
 TW_INLINE void tma_load_2d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, u64) {
   tma_load_2d(to, map, barrier, x, y);
 }

@@ -19,10 +19,10 @@ from tilewright.spaces.algebra.index import index
 from tilewright.spaces.algebra.mapping import spatial
 from tilewright.spaces.algebra.mapping_emit import only_task
 from tilewright.spaces.cuda.abi import function, parameters
-from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 from tilewright.spaces.cuda.low_bit.decoding import Decoding, Lines
 from tilewright.spaces.cuda.low_bit.elements import Elements
 from tilewright.spaces.cuda.low_bit.sizes import FLOAT, CodedSizes
+from tilewright.spaces.cuda.low_bit.sums import BlockSums
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.products.coded import CodedProduct
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
@@ -91,11 +91,6 @@ class CodedCode(ABC):
         return int(self.sizes.columns)
 
     @property
-    def _sums(self) -> int:
-        """Sums of a block."""
-        return self._rows * self._columns
-
-    @property
     def _late_parts(self) -> bool:
         """Tell whether sums of parts of the depth are kept apart until their scales multiply
         them."""
@@ -133,7 +128,7 @@ class CodedCode(ABC):
             "tw::sync_block();",
             *self._leave(),
             "tw::sync_block();",
-            *(self._finish_alone() if self._splits == 1 else self._finish_last()),
+            *self._sums.finish(),
         ]
 
     @property
@@ -181,10 +176,6 @@ class CodedCode(ABC):
             f"const u8 *const q = {q};",
         ]
 
-    def _strided(self, count: int, body: Lines) -> Lines:
-        """C loop in which the threads of a block take ``count`` elements in turns."""
-        return CUDA.loop("n", count, body, first="threadIdx.x", step=int(self.sizes.threads))
-
     def _table(self) -> Lines:
         """Lay the table that codes choose from into shared memory."""
         if self.product.table is None:
@@ -192,7 +183,7 @@ class CodedCode(ABC):
         entry = f"tw::store_shared(table + {FLOAT} * n, {self.elements.call('entry', 'n')});"
         return [
             f"const u32 table = shared + {int(self.sizes.table_at)};",
-            *self._strided(self.decoding.codes, [entry]),
+            *self._sums.strided(self.decoding.codes, [entry]),
         ]
 
     # -- the stream of codes -----------------------------------------------------------------------
@@ -250,52 +241,19 @@ class CodedCode(ABC):
 
     # -- the sums ----------------------------------------------------------------------------------
 
-    def _total(self) -> Lines:
-        """Return the lines that add up the sum ``n`` of all warps."""
-        parts = self._number("warp_depth")
-        return [
-            "float total = 0.0f;",
-            "#pragma unroll",
-            f"for (int w = 0; w < {parts}; w++)",
-            f"  total += tw::load_shared<float>(shared + {FLOAT} * (w * {self._sums} + n));",
-        ]
-
-    def _finish_alone(self) -> Lines:
-        return self._strided(self._sums, [*self._total(), *self._write()])
-
-    def _finish_last(self) -> Lines:
-        """Leave sums in the workspace; the last block to come adds up those of all."""
-        splits, sums = self._splits, self._sums
-        last = LastToCome("ticket", f"shared + {int(self.sizes.word_at)}")
-        others = [
-            "float total = 0.0f;",
-            f"for (int other = 0; other < {splits}; other++)",
-            f"  total += tw::load_global(parts + other * {sums} + n);",
-        ]
-        return [
-            f"const int place = block / {splits};",
-            "u32 *const ticket = (u32 *)workspace + place;",
-            f"float *const parts = (float *)(workspace + {int(self.sizes.ticket_bytes)}) + "
-            f"(i64)place * {splits * sums};",
-            *self._strided(
-                sums,
-                [
-                    *self._total(),
-                    f"tw::store_global(parts + block % {splits} * {sums} + n, total);",
-                ],
-            ),
-            *CUDA.written(lambda body: last.wait(body, splits)),
-            *self._strided(sums, [*others, *self._write()]),
-            *CUDA.written(last.reset),
-        ]
-
-    def _write(self) -> Lines:
-        """Write what becomes of the sum ``n``."""
-        columns, total = self._columns, "total"
-        if self.sizes.late and not self.sizes.is_grouped:
-            total += f" * {self.elements.call('scale', 'row', 'column', '0')}"
-        return [
-            f"const i64 row = row0 + n / {columns}, column = column0 + n % {columns};",
-            f"if (row < {self.product.row_count} && column < {self.product.columns})",
-            f"  {self.elements.call('write', 'row', 'column', total)};",
-        ]
+    @cached_property
+    def _sums(self) -> BlockSums:
+        sizes = self.sizes
+        return BlockSums(
+            elements=self.elements,
+            rows=self._rows,
+            columns=self._columns,
+            pitch=self._columns,
+            parts=self._number("warp_depth"),
+            splits=self._splits,
+            threads=int(sizes.threads),
+            inside=f"row < {self.product.row_count} && column < {self.product.columns}",
+            scale=bool(sizes.late) and not sizes.is_grouped,
+            word_at=int(sizes.word_at),
+            ticket_bytes=int(sizes.ticket_bytes),
+        )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.cuda.abi import C_TYPES, parameters
 from tilewright.spaces.cuda.loops.code import ACCESS
 from tilewright.spaces.derivation.products.coded import CodedProduct
 from tilewright.spaces.kernel import Argument
@@ -41,6 +41,12 @@ class ElementCode(NestCode):
         if kind in FORMATS:
             return Value(f"(double)tw::to_float(tw::load_global({place}))", False)
         return super()._loaded(kind, place, whole)
+
+    def _store(self, kind: str, place: str, value: Value) -> str:
+        if kind in FORMATS and not value.whole:
+            made = f"tw::from_float<{C_TYPES[kind]}>((float){value.text})"
+            return f"tw::store_global({place}, {made});"
+        return super()._store(kind, place, value)
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class MatrixCode(CodedCode):
             f"{self.elements.names[activation.name]} + (there ? row * {terms} + depth : 0), "
             f"there ? {PIECE * ACTIVATION} : 0);",
         ]
-        return self._strided(rows * tiles * pieces, body)
+        return self._sums.strided(rows * tiles * pieces, body)
 
     # -- products ----------------------------------------------------------------------------------
 

@@ -76,36 +76,57 @@ class PairDecoding:
 
     # -- decoding ----------------------------------------------------------------------------------
 
-    def pair(self, slot: Slot) -> str:
-        """C expression: the pair in a slot, less a zero point that is known."""
+    def pair(self, slot: Slot, larger: str | None = None) -> str:
+        """C expression: the pair in a slot, less a zero point that is known. A variable may have
+        what :meth:`larger` says."""
         if not dtype(self.decoding.name).is_integer:
             return self._less(self._float(slot), self.decoding.zero or 0.0)
-        if self.decoding.bits == BYTE and self.kind == "bfloat16":
-            return self._byte(slot)
-        return self._whole(slot)
+        return self._whole(slot, larger) if self.raises else self._byte(slot)
 
-    def _whole(self, slot: Slot) -> str:
+    @property
+    def raises(self) -> bool:
+        """Tell whether codes become bits of the fraction of a larger number, which may be taken off
+        their sum instead of each."""
+        if not dtype(self.decoding.name).is_integer:
+            return False
+        return self.decoding.bits <= FRACTIONS[self.kind]
+
+    def raised(self, slot: Slot, at: int, larger: str) -> str:
+        """C expression: the pair of whole numbers as bits of the fraction of a ``larger`` number,
+        from bit ``at`` up: 2**at times the value, plus :meth:`raised_by`."""
+        return f"({moved_bits(slot, at)} ^ {larger})"
+
+    def larger(self, at: int) -> str:
+        """C text of the pair of larger numbers, with the sign of codes turned."""
+        bits = bits_of(2.0 ** FRACTIONS[self.kind], self.kind) | self.decoding.sign << at
+        return f"{bits << 16 | bits:#x}u"
+
+    def raised_by(self, at: int) -> float:
+        """Return the number by which such numbers are too large."""
+        return 2.0 ** FRACTIONS[self.kind] + self.decoding.sign * 2.0**at
+
+    def _whole(self, slot: Slot, larger: str | None) -> str:
         """Return a pair of whole numbers: their bits are put into the fraction of a larger number,
         which is taken off."""
-        bits, fraction = self.decoding.bits, FRACTIONS[self.kind]
-        at = self._place(slot)
-        sign = self.decoding.sign
-        raised = bits_of(2.0**fraction, self.kind) | sign << at
-        found = f"({moved_bits(slot, at)} ^ {raised << 16 | raised:#x}u)"
-        larger, zero = 2.0 ** (fraction - at) + sign, self.decoding.zero or 0.0
-        by = self.both(2.0**-at)
-        if is_exact(np.array([larger + zero]), self.kind):
-            return self.fused(found, by, self.both(-(larger + zero)))
-        assert bits <= fraction
-        return self._less(self.fused(found, by, self.both(-larger)), zero)
+        at = self.place(slot)
+        found, much = self.raised(slot, at, larger or self.larger(at)), self.raised_by(at) / 2.0**at
+        zero, by = self.decoding.zero or 0.0, self.both(2.0**-at)
+        if is_exact(np.array([much + zero]), self.kind):
+            return self.fused(found, by, self.both(-(much + zero)))
+        return self._less(self.fused(found, by, self.both(-much)), zero)
 
-    def _place(self, slot: Slot) -> int:
+    def place(self, slot: Slot) -> int:
         """Return the bit of the fraction where codes stay, so that several need one shift."""
         bits = self.decoding.bits
         if len(slot) > 1 or bits == BYTE:
             return 0
         at_once = max(1, FRACTION // bits)
         return int(slot[0].place // bits % at_once * bits)
+
+    def late_place(self, slot: Slot) -> int:
+        """Return the bit of the fraction where codes stay whose sums are corrected: the activations
+        are divided instead, which only bfloat16 has exponents enough for."""
+        return self.place(slot) if self.kind == "bfloat16" else 0
 
     def _byte(self, slot: Slot) -> str:
         """Return a pair of bytes in bfloat16. Its fraction has no room for the highest bit, so that

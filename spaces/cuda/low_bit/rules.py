@@ -38,7 +38,7 @@ def coded_rules(
     ways = ("multiply",) if rows["mma"] else ()
     return (
         *(_of_tensor_cores(product, rows) if ways else ()),
-        *(_of_halves() if ways and not _has_scales_of_halves(product) else ()),
+        *(_of_halves() if ways and not has_scales_of_halves(product) else ()),
         Rule(
             "threads",
             ("warp_columns", "warp_depth"),
@@ -134,7 +134,7 @@ def _of_tensor_cores(
     )
 
 
-def _has_scales_of_halves(product: CodedProduct) -> bool:
+def has_scales_of_halves(product: CodedProduct) -> bool:
     """Tell whether scales are within the range of the floats that tensor cores multiply: bfloat16
     has float32's, and float16 that of arrays of float16 and of floats of 8 bits."""
     scale, kinds = product.scale, {o.name: o.dtype for o in product.program.operands}

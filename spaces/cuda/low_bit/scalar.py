@@ -54,7 +54,7 @@ class ScalarCode(CodedCode):
             f"if (row < {self.product.row_count} && depth < {self.product.terms}) value = {value};",
             f"tw::store_shared(shared + {FLOAT} * n, value);",
         ]
-        return self._strided(self._rows * width, body)
+        return self._sums.strided(self._rows * width, body)
 
     # -- products ----------------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   q[0] = tw::from_float<e5m2>(tw::to_float(q[1]));
   w[0] = tw::pack4<e4m3>(1.f, 2.f, 3.f, 4.f) + tw::pack4<e5m2>(1.f, 2.f, 3.f, 4.f);
   tw::registers_down<40>();
-  if (tw::elect_one()) tw::mbarrier_init(b, tw::opaque(2));
+  if (tw::elect_one()) tw::mbarrier_init(b, tw::opaque(tw::in_register(2)));
   tw::fence_barrier_init();
   tw::await_launches();
   tw::allow_launch();
@@ -94,7 +94,9 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::tma_multicast_2d(s, &map, b, 3, 0, 1);
   tw::tma_multicast_3d(s, &map, b, 3, 0, 1, 2);
   tw::tma_multicast_4d(s, &map, b, 3, 0, 1, 2, 3);
+  tw::bulk_load(s, w, 64, b);
   const u64 first = tw::evict_first();
+  tw::bulk_load(s, w, 64, b, first);
   tw::tma_load_2d(s, &map, b, 0, 1, first);
   tw::tma_load_3d(s, &map, b, 0, 1, 2, first);
   tw::tma_load_4d(s, &map, b, 0, 1, 2, 3, first);

@@ -1,4 +1,4 @@
-"""Each intrinsic has both bodies, a line in the README, and a device body the compiler takes."""
+"""Each intrinsic has both bodies, a line in the list, and a device body the compiler takes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.spaces.cuda.intrinsics.families import ELEMENT_BITS, Mma, Wgmma,
 from tilewright.spaces.errors import InputError
 
 EVERY = Path(__file__).with_name("every_intrinsic.cuh").read_text()
-README = (Path(intrinsics.__file__).parent / "README.md").read_text()
+LIST = (Path(intrinsics.__file__).parent / "functions.md").read_text()
 DEFINITION = re.compile(r"TW_INLINE [\w ]+?[ *&](\w+)\(")
 
 
@@ -35,7 +35,7 @@ def test_each_is_compiled_and_documented():
     names = defined(device_text("")) - {"from", "half_low"}
     assert len(names) > 70
     assert names - called(EVERY) == set()
-    listed = README.replace("x1/x2/x4[_trans]", "").replace("x2/x4[_trans]", "")
+    listed = LIST.replace("x1/x2/x4[_trans]", "").replace("x2/x4[_trans]", "")
     missing = {n for n in names if n not in listed}
     assert {re.sub(r"_(x\d(_trans)?|[345]d)$", "", n) for n in missing} == {
         "ldmatrix",

@@ -129,6 +129,7 @@ void cluster_wait();
 // `at` has the first element of a box; or the first pixel, then offsets along dimensions with corners.
 void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 rank, const i32 *at,
               bool windows = false);
+void bulk_load(u32 to, const void *from, u32 bytes, u32 barrier);
 void tma_store(const TensorMap *map, u32 from, bool add, u32 rank, const i32 *at);
 void tma_commit();
 void tma_wait(u32 pending);

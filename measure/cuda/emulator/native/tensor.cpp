@@ -160,6 +160,23 @@ void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 r
   perhaps_preempt(at_meeting);
 }
 
+void bulk_load(u32 to, const void *from, u32 bytes, u32 barrier) {
+  const char *what = "bulk_load";
+  Block &block = owner(what, to, false);
+  if (bytes % 16 || (u64)from % 16) fault("crash", "bulk_load of %u bytes: it moves 16 at a time", bytes);
+  offset_of(what, block, to, bytes, 16);
+  check_global(what, from, bytes, 16, Use::load);
+  Effect effect = [=, &block] {
+    if (!block.alive) fault("wrong_result", "bulk_load arrives in a block that has ended");
+    for (u32 i = 0; i < bytes; i += 16)
+      memcpy(writable(what, block, to + i, 16, written), (const char *)from + i, 16);
+    complete_bytes(what, block, barrier, bytes, false);
+  };
+  if (now(Async::load)) effect();
+  else block.cluster->flights.emplace_back(std::move(effect), &block);
+  perhaps_preempt(at_meeting);
+}
+
 void tma_store(const TensorMap *map, u32 from, bool add, u32 rank, const i32 *at) {
   Block &block = owner("a TMA store", from, false);
   check_box("a TMA store", *map, from, rank, block);

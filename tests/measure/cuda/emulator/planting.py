@@ -13,6 +13,7 @@ from tilewright.measure.cuda.emulator.verify import judged
 from tilewright.measure.drawing.draw import one_draw
 from tilewright.measure.drawing.further_draws import further_draws
 from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.workloads.workload import Workload
 
 Case = tuple[Workload, Kernel]
@@ -59,14 +60,19 @@ def planted(case: Case, pattern: str, replacement: str, mark: str = "bug") -> Ca
 
 
 def in_turn(
-    emulator: Emulator, case: Case, turn: int, seed: int = 0, share: int = SHARE
+    emulator: Emulator,
+    case: Case,
+    turn: int,
+    seed: int = 0,
+    share: int = SHARE,
+    numerics: Numerics = Numerics.STRICT,
 ) -> Emulated:
     """What :func:`verify` finds in any order, and with those of the other inputs whose ``turn`` it
     is: one in ``share``."""
     work, kernel = case
     draw = one_draw(work, seed)
     result = judged(emulator, kernel, draw, INTERLEAVINGS)
-    for other in islice(further_draws(draw), turn % share, None, share):
+    for other in islice(further_draws(draw, numerics=numerics), turn % share, None, share):
         if result.error_kind is not None:
             break
         result = judged(emulator, kernel, other, INTERLEAVINGS[-1:])

@@ -9,6 +9,7 @@ import pytest
 
 from tests.measure.cuda.emulator.planting import Case, in_turn, planted, share_of
 from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
+from tilewright.spaces.numerics.mode import Numerics
 
 
 class KernelContract:
@@ -23,6 +24,8 @@ class KernelContract:
     bugs: Mapping[str, tuple[Any, ...]] = {}
     orders: Sequence[Interleaving] = INTERLEAVINGS
     """In which a bug may show."""
+    numerics: Numerics = Numerics.STRICT
+    """The promise about errors that the kernels keep."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """A test for each kernel and for each bug."""
@@ -59,10 +62,10 @@ class KernelContract:
         """What is wrong with a kernel, for all other inputs or for those whose ``turn`` it is;
         empty if it is right."""
         if turn is None:
-            result = verify(emulator, *case, orders)
+            result = verify(emulator, *case, orders, numerics=self.numerics)
         else:
             share = share_of(len(self.cases) + len(self.broken))
-            result = in_turn(emulator, case, turn, share=share)
+            result = in_turn(emulator, case, turn, share=share, numerics=self.numerics)
         assert "compile" not in (result.error_kind or ""), result.error_text
         return "" if result.error_kind is None else f"{result.error_kind}: {result.error_text}"
 

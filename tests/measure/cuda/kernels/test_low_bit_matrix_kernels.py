@@ -14,6 +14,7 @@ from tests.spaces.cpu.low_bit.test_template import ALL_NAMES, NAMES
 from tilewright.measure.drawing.program_sensitivity import sensitivity
 from tilewright.scheduler.verification import draw, emulate
 from tilewright.spaces.cuda.low_bit.template import CudaLowBit
+from tilewright.spaces.cuda.low_bit_ring import LowBitRing
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.dtypes import dtype
@@ -260,10 +261,10 @@ def test_more_schedules_agree_with_the_reference(q, text, sizes, kind, arch):
 
 def test_every_rule_speaks():
     sizes = [("uint4", GROUPS.format(z=8, g=128), 16, 40, 8192), ("uint8", SCALED, 40, 4096, 264)]
-    spaces = [space_for(product(*each), SM_80) for each in sizes]
-    spaces.append(space_for(product("int3", GROUPS.format(z=1, g=32), 9, 64, 160), SM_80))
-    spaces.append(space_for(scaled("float16", "float32"), SM_80))
-    assert not silent_rules(spaces, 200)
+    works = [product(*each) for each in sizes]
+    works.append(product("int3", GROUPS.format(z=1, g=32), 9, 64, 160))
+    works.append(scaled("float16", "float32"))
+    assert not silent_rules([Space(w, SM_80, [CudaLowBit(w, SM_80)]) for w in works], 200)
 
 
 @pytest.mark.parametrize(
@@ -278,8 +279,9 @@ def test_every_rule_speaks():
     ],
 )
 def test_what_is_not_exact_in_16_bits_is_not_multiplied_on_tensor_cores(text, kind):
-    (template,) = space_for(product("uint4", text, 8, 32, 128, kind), SM_80).templates.values()
-    assert template.why_no_pairs()
+    w = product("uint4", text, 8, 32, 128, kind)
+    (template,) = space_for(w, SM_80).templates.values()
+    assert LowBitRing.why_not(w, SM_80)
     assert "multiply" not in {decision.name for decision in template.decisions}
 
 

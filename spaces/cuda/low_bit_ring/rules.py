@@ -1,0 +1,125 @@
+"""The rules for schedules of products with packed codes that stream through rings, each with the
+sentence that it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tilewright.spaces.cuda.blocks.rules import MOST_THREADS
+from tilewright.spaces.cuda.low_bit.rules import has_scales_of_halves
+from tilewright.spaces.cuda.low_bit_ring.sizes import RingSizes
+from tilewright.spaces.cuda.residency import shared_memory
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.template import Rule
+
+BLOCK = ("tile_rows", "splits", "warp_tiles", "warp_columns")
+DEPTH = ("tile_rows", "splits", "stage_depth")
+
+
+def ring_rules(
+    sizes: Callable[[Mapping[str, Any]], RingSizes], target: CudaTarget
+) -> tuple[Rule, ...]:
+    """Return all rules of the template."""
+    whole = sizes({})
+    deep, group, tiles = whole.deep, whole.product.group, whole.tiles
+    threads = min(MOST_THREADS, target.threads_per_block)
+
+    def allowed(c: Mapping[str, Any]) -> Any:
+        each = target.registers_per_multiprocessor // sizes(c).threads
+        return np.minimum(each, target.registers_per_thread)
+
+    rules = (
+        Rule(
+            "threads",
+            ("warp_columns", "warp_depth"),
+            lambda c: sizes(c).threads <= threads,
+            lambda c: f"{sizes(c).threads} threads; allowed: {threads}",
+        ),
+        Rule(
+            "idle_tiles",
+            BLOCK,
+            lambda c: (
+                (c["warp_columns"] <= sizes(c).most_tiles)
+                & (
+                    (c["warp_tiles"] - 1) * c["warp_columns"] * sizes(c).passes
+                    < sizes(c).most_tiles
+                )
+            ),
+            lambda c: (
+                f"{c['warp_columns']} warps with {c['warp_tiles']} tiles each share "
+                f"{sizes(c).most_tiles} of {tiles} tiles of columns"
+            ),
+        ),
+        Rule(
+            "whole_tiles",
+            ("warp_tiles", "interleave"),
+            lambda c: c["warp_tiles"] % c["interleave"] == 0,
+            lambda c: (
+                f"{c['warp_tiles']} tiles of a warp, {c['interleave']} at a time; allowed: divisors"
+            ),
+        ),
+        Rule(
+            "whole_stages",
+            ("stage_depth",),
+            lambda c: deep % c["stage_depth"] == 0,
+            lambda c: f"stages of {c['stage_depth']} tiles of the depth, which has {deep}",
+        ),
+        Rule(
+            "whole_groups",
+            ("stage_depth",),
+            lambda c: (
+                (not whole.is_grouped)
+                | (sizes(c).depth % sizes(c).part_depth + group % sizes(c).part_depth == 0)
+            ),
+            lambda c: f"stages of {sizes(c).depth} of the depth cut groups of {group}",
+        ),
+        Rule(
+            "idle_splits",
+            DEPTH,
+            lambda c: (c["splits"] - 1) * sizes(c).share < sizes(c).whole_stages,
+            lambda c: f"{c['splits']} blocks share {sizes(c).whole_stages} stages of the depth",
+        ),
+        Rule(
+            "idle_warps",
+            (*DEPTH, "warp_depth"),
+            lambda c: c["warp_depth"] <= sizes(c).share,
+            lambda c: f"{c['warp_depth']} warps share {sizes(c).share} stages of the depth",
+        ),
+        Rule(
+            "idle_stages",
+            (*DEPTH, "warp_depth", "stages"),
+            lambda c: (c["stages"] - 2) * c["warp_depth"] < sizes(c).share,
+            lambda c: (
+                f"{c['warp_depth']} rings of {c['stages']} stages for {sizes(c).share} of the depth"
+            ),
+        ),
+        Rule(
+            "one_pass",
+            BLOCK,
+            lambda c: (c["splits"] == 1) | (sizes(c).passes == 1),
+            lambda c: f"{sizes(c).passes} passes of blocks that share columns; allowed: 1",
+        ),
+        shared_memory(
+            (*BLOCK, "warp_depth", "stages", "stage_depth", "scales"),
+            lambda c: sizes(c).shared_bytes,
+            target,
+        ),
+        Rule(
+            "registers",
+            (*BLOCK, "warp_depth", "stage_depth", "interleave", "scales"),
+            lambda c: sizes(c).registers <= allowed(c),
+            lambda c: f"a thread needs about {sizes(c).registers} registers; allowed: {allowed(c)}",
+        ),
+    )
+    if has_scales_of_halves(whole.product):
+        return rules
+    early = Rule(
+        "range_of_scales",
+        ("scales",),
+        lambda c: c["scales"] == "late",
+        lambda c: "scales before products may be beyond the range of float16; allowed: late",
+    )
+    return (*rules, early)

@@ -1,0 +1,163 @@
+"""Sizes of a product with packed codes that stream through rings, and what its blocks take.
+
+They are integers, or NumPy arrays of them, one for each schedule of a population.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.blocks.last_to_come import TICKET
+from tilewright.spaces.cuda.low_bit.pairs import PairDecoding
+from tilewright.spaces.cuda.low_bit.sizes import ACTIVATION, COLUMNS, FLOAT, CodedSizes
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.low_bit.order import DEPTH, ROWS, tile_bytes
+
+BARRIER = 8
+APART = 4
+"""Floats between rows of sums, so that lanes of a warp meet all banks."""
+SPARE = 48
+"""Registers of a thread beside its sums, words and activations."""
+
+
+@dataclass(frozen=True)
+class RingSizes(CodedSizes):
+    """The cut on a GPU of ``multiprocessors``, with codes decoded by ``pairs``.
+
+    Tiles of codes along the columns are shared out evenly among blocks, one of a multiprocessor.
+    Teams of ``warp_columns`` warps share a ring, and take turns along the depth; a stage of the
+    ring has ``stage_depth`` tiles along the depth. A block with more tiles than its warps hold sums
+    of passes over the depth several times. With ``raised`` sums, zero points and what codes are
+    raised by are subtracted of sums instead of codes.
+    """
+
+    multiprocessors: int
+    pairs: PairDecoding
+    raised: bool
+
+    # -- blocks ------------------------------------------------------------------------------------
+
+    @property
+    def column_blocks(self) -> Any:
+        """Blocks along the columns."""
+        shared = self.row_blocks * self.values["splits"]
+        return np.clip(self.multiprocessors // shared, 1, self.tiles)
+
+    @property
+    def most_tiles(self) -> Any:
+        """Tiles of codes along the columns of a block, at most."""
+        return ceil_div(self.tiles, self.column_blocks)
+
+    @property
+    def passes(self) -> Any:
+        """Times that a block walks along the depth."""
+        return ceil_div(self.most_tiles, self.block_tiles)
+
+    @property
+    def whole_stages(self) -> Any:
+        """Stages along the depth."""
+        return self.deep // self.values["stage_depth"]
+
+    @property
+    def share(self) -> Any:
+        """Stages along the depth of a block."""
+        return ceil_div(self.whole_stages, self.values["splits"])
+
+    # -- parts of a stage --------------------------------------------------------------------------
+
+    @property
+    def depth(self) -> Any:
+        """Depth of a stage."""
+        return self.values["stage_depth"] * DEPTH
+
+    @property
+    def part_depth(self) -> Any:
+        """Depth of a part of a stage, which has zero points and scales of its own."""
+        return np.minimum(self.product.group, self.depth) if self.is_grouped else self.depth
+
+    @cached_property
+    def known_zero(self) -> float | None:
+        """The zero point, if it is a number; 0 if there is none."""
+        return self.pairs.decoding.zero if self.product.zero is not None else 0.0
+
+    @property
+    def shared_values(self) -> Any:
+        """Values of each column that a part has in shared memory: zero point and scale."""
+        grouped_scale = self.product.scale is not None and self.is_grouped
+        scale = np.where(self.late, grouped_scale, self.product.scale is not None)
+        return (self.known_zero is None) + scale * 1
+
+    @property
+    def apart(self) -> Any:
+        """Tell whether sums of a part are kept apart until something is subtracted of them, or
+        their scale multiplies them."""
+        return self.late & self.is_grouped | self.raised
+
+    # -- memory ------------------------------------------------------------------------------------
+
+    @property
+    def activation_stage(self) -> Any:
+        """Bytes of the activations of a stage."""
+        return self.rows * self.depth * ACTIVATION
+
+    @property
+    def code_stage(self) -> Any:
+        """Bytes of the codes of a stage."""
+        return self.block_tiles * self.values["stage_depth"] * tile_bytes(self.pairs.decoding.bits)
+
+    @property
+    def rings(self) -> Any:
+        """Stages of all rings."""
+        return self.values["warp_depth"] * self.values["stages"]
+
+    @property
+    def codes_at(self) -> Any:
+        """The place of codes in shared memory, behind all activations."""
+        return self.rings * self.activation_stage
+
+    @property
+    def values_at(self) -> Any:
+        """The place of zero points and scales."""
+        return self.codes_at + self.rings * self.code_stage
+
+    @property
+    def value_columns(self) -> Any:
+        """Zero points, or scales, of a warp: those of all parts of a stage."""
+        return self.depth // self.part_depth * self.values["warp_tiles"] * ROWS
+
+    @property
+    def pitch(self) -> Any:
+        """Floats from a row of sums to the next."""
+        return self.columns + APART
+
+    @property
+    def sum_bytes(self) -> Any:
+        """Sums of all warps, which take the place of the rings."""
+        return FLOAT * self.values["warp_depth"] * self.rows * self.pitch
+
+    @property
+    def barriers_at(self) -> Any:
+        """The place of the barriers of all stages."""
+        warps = self.threads // WARP
+        values = FLOAT * warps * self.value_columns * self.shared_values
+        return np.maximum(self.values_at + values, self.sum_bytes)
+
+    @property
+    def word_at(self) -> Any:
+        """The place of a block's ticket in shared memory."""
+        return ceil_div(self.barriers_at + BARRIER * self.rings, TICKET) * TICKET
+
+    @property
+    def registers(self) -> Any:
+        """Registers of a thread, more or less."""
+        values = self.values
+        bits, each = self.pairs.decoding.bits, FLOAT * self.rows // COLUMNS
+        sums = (values["warp_tiles"] + values["interleave"] * self.apart + 1) * each
+        fragments = self.rows // COLUMNS * self.depth // COLUMNS
+        ahead = ceil_div(self.value_columns, WARP) * self.shared_values
+        return SPARE + sums + fragments + values["interleave"] * bits + ahead
