@@ -80,12 +80,12 @@ class Block(SplitKeys):
         return self.values["query_storage"] == "registers"
 
     @cached_property
-    def batch(self) -> Access:
+    def batch(self) -> Access[Chained]:
         """Names of the axes that are known for a block's product."""
         return Access(self.chained, {p.name: f"b{i}" for i, p in enumerate(self.chained.batch)})
 
     @cached_property
-    def row(self) -> Access:
+    def row(self) -> Access[Chained]:
         """Names of the axes that are known for row ``r`` of a lane."""
         rows = enumerate(self.chained.rows)
         return self.batch.knowing({part.name: f"p{i}[r]" for i, part in rows})

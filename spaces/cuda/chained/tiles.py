@@ -20,6 +20,7 @@ from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.cuda.chains.scopes import ThreadScope
 from tilewright.spaces.cuda.mma.fragments import swizzled_tile
+from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
 from tilewright.spaces.derivation.chained.text import split
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.dtypes import dtype
@@ -78,7 +79,7 @@ class SharedTile:
     ``threads`` threads copy it, of which ``thread`` is one, in C.
     """
 
-    access: Access
+    access: Access[RowsAndKeys]
     value: Expression
     slow: Side
     fast: Side
@@ -111,7 +112,7 @@ class SharedTile:
         """Elements that ``cp.async`` can move at a time; 0 if it cannot."""
         if not isinstance(self.value, Read) or self.fast.within:
             return 0
-        if self.access.chained.program.operand[self.value.name].dtype != self.dtype:
+        if self.access.view.program.operand[self.value.name].dtype != self.dtype:
             return 0
         found = self._together(self.value)
         return found if found * self.element_bytes >= LEAST else 0
@@ -123,7 +124,7 @@ class SharedTile:
         """
         if len(self.fast.parts) != 1:
             return 0
-        part, place = self.fast.parts[0], self.access.chained.places[read].offset
+        part, place = self.fast.parts[0], self.access.view.places[read].offset
         if place.step(part.name) != 1:
             return 0
         return gcd(self.piece, part.extent, place.without([part.name]).divisor)
@@ -162,11 +163,11 @@ class SharedTile:
         count = f", {test} ? {size} : 0" if test else ""
         return [*slow, *fast, f"tw::cp_async<{size}>({to}, {address}{count});"]
 
-    def _computed(self, known: Access, to: str, i: Index, first: Index) -> list[str]:
+    def _computed(self, known: Access[RowsAndKeys], to: str, i: Index, first: Index) -> list[str]:
         body = self.fast.declare(f"{first.text} + v", "t", self.access.integer)
         lines, pieces = self._pieces(known, first)
         leaf = known.knowing(self.fast.names("t")).leaf
-        known_numbers = magnitudes(known.chained.program)
+        known_numbers = magnitudes(known.view.program)
         scope = ThreadScope(
             "x", lambda node: pieces.get(node) or leaf(node), body, magnitudes=known_numbers
         )
@@ -182,11 +183,13 @@ class SharedTile:
             f"tw::store_shared<{self.piece}>({to}, piece);",
         ]
 
-    def _pieces(self, known: Access, first: Index) -> tuple[list[str], dict[Expression, str]]:
+    def _pieces(
+        self, known: Access[RowsAndKeys], first: Index
+    ) -> tuple[list[str], dict[Expression, str]]:
         """Return lines that load whole pieces of arrays at once, and C text of each one's ``v``-th
         entry."""
-        program, lines, found = known.chained.program, list[str](), dict[Expression, str]()
-        reads = (n for n in self.value.walk() if isinstance(n, Read) and n in known.chained.places)
+        program, lines, found = known.view.program, list[str](), dict[Expression, str]()
+        reads = (n for n in self.value.walk() if isinstance(n, Read) and n in known.view.places)
         for read in dict.fromkeys(reads):
             if self._together(read) != self.piece:
                 continue

@@ -79,13 +79,13 @@ class ChainedPlan(SplitKeys):
         return min(total, self.target.multiprocessors * self.number("blocks_per_sm"))
 
     @cached_property
-    def access(self) -> Access:
+    def access(self) -> Access[Chained]:
         """Names of the axes that are known for a head."""
         batch = enumerate(self.chained.batch)
         return Access(self.chained, {part.name: f"b{n}" for n, part in batch})
 
     @cached_property
-    def row_access(self) -> Access:
+    def row_access(self) -> Access[Chained]:
         """Names of the axes that are known for row ``r`` of a thread."""
         rows = enumerate(self.chained.rows)
         return self.access.knowing({part.name: f"p{n}[r]" for n, part in rows})

@@ -1,14 +1,17 @@
-"""Reads of a chained kernel: elements of arrays for a row, a key, or a point of a tile."""
+"""Reads of a kernel over pairs of rows and keys: elements of arrays for a row, a key, or a point of
+a tile."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, TypeVar
 
 from tilewright.spaces.algebra.atoms import Entry
 from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
 from tilewright.spaces.derivation.chained.text import in_c
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.products.reach import Reach, place_of
@@ -33,38 +36,41 @@ def _number(chained: Chained, part: Part) -> AxisValue | None:
     return axis if chained.indexing.index(axis) == part.index else None
 
 
-@dataclass(frozen=True)
-class Access:
-    """The reads of a kernel of ``chained``; ``names`` has the C variable of each known axis."""
+V = TypeVar("V", bound=RowsAndKeys, covariant=True)
 
-    chained: Chained
+
+@dataclass(frozen=True)
+class Access(Generic[V]):
+    """The reads of a kernel of ``view``; ``names`` has the C variable of each known axis."""
+
+    view: V
     names: Mapping[str, str]
 
-    def knowing(self, names: Mapping[str, str]) -> Access:
+    def knowing(self, names: Mapping[str, str]) -> Access[V]:
         """Return the same access with further variables."""
         return replace(self, names={**self.names, **names})
 
     @cached_property
     def buffers(self) -> Mapping[str, str]:
         """The C variable of each array."""
-        program = self.chained.program
+        program = self.view.program
         arrays = (*program.operands, *program.outputs)
         return {array.name: f"buffer{i}" for i, array in enumerate(arrays)}
 
     @cached_property
     def integer(self) -> str:
         """The C type of whole numbers: 64 bits where an array or a bound needs it."""
-        chained = self.chained
-        found = [place.offset for place in chained.places.values()]
-        found += [*chained.bounds, *(output.offset for output in chained.outputs)]
-        return "int" if Reach(chained.program).are_narrow(found) else "i64"
+        view = self.view
+        found = [place.offset for place in view.places.values()]
+        found += [*view.bounds, *view.offsets]
+        return "int" if Reach(view.program).are_narrow(found) else "i64"
 
     def text(self, index: Index) -> str:
         """Return C text of an index of the known axes."""
         return in_c(index, self.names, self._loaded)
 
     def _loaded(self, entry: Entry) -> Index:
-        place = place_of(self.chained.program, entry).loaded(self._loaded)
+        place = place_of(self.view.program, entry).loaded(self._loaded)
         found = f"tw_entry({self.buffers[entry.table]} + {place}, {entry.below})"
         return variable(found if self.integer == "int" else f"(i64){found}", entry.below)
 
@@ -77,31 +83,31 @@ class Access:
         if isinstance(node, Integer):
             return self._integer(node.node)
         if isinstance(node, AxisValue):
-            index = self.chained.indexing.index(node)
+            index = self.view.indexing.index(node)
             return f"(float){self.text(index)}" if self._knows(index) else None
-        if isinstance(node, Read) and node in self.chained.places:
-            return self.element(node) if self._knows(self.chained.places[node].offset) else None
+        if isinstance(node, Read) and node in self.view.places:
+            return self.element(node) if self._knows(self.view.places[node].offset) else None
         return None
 
     def _integer(self, node: Expression) -> str | None:
         if not isinstance(node, Read) or self.leaf(node) is None:
             return None
-        is_integer = self.chained.program.operand[node.name].element.is_integer
+        is_integer = self.view.program.operand[node.name].element.is_integer
         return f"(i64)tw::load_global({self.address(node)})" if is_integer else None
 
     def element(self, read: Read) -> str:
         """Return C text of the element that a read takes, as a float."""
         entry = f"tw::load_global({self.address(read)})"
-        is_integer = self.chained.program.operand[read.name].element.is_integer
+        is_integer = self.view.program.operand[read.name].element.is_integer
         return f"(float){entry}" if is_integer else f"tw::to_float({entry})"
 
     def address(self, read: Read) -> str:
         """Return C text of the address of the element that a read takes."""
-        return f"{self.buffers[read.name]} + {self.text(self.chained.places[read].offset)}"
+        return f"{self.buffers[read.name]} + {self.text(self.view.places[read].offset)}"
 
     def parameters(self) -> str:
         """Return the C parameters of all arrays."""
-        program = self.chained.program
+        program = self.view.program
         read = [f"const {C_TYPES[operand.dtype]}" for operand in program.operands]
         written = [C_TYPES[output.dtype] for output in program.outputs]
         pairs = zip([*read, *written], self.buffers.values(), strict=True)
@@ -111,12 +117,12 @@ class Access:
         return all(v.extent == 1 or v.text in self.names for v in index.variables)
 
 
-def leaves(row: Access) -> tuple[Leaf, Leaf]:
+def leaves(row: Access[Chained]) -> tuple[Leaf, Leaf]:
     """Return the leaves of a known row: those that differ by row, and those that differ by key.
 
     The latter are for the key ``key``, whose number is ``at`` after the lane's ``first``.
     """
-    chained, known = row.chained, row.knowing({row.chained.key.name: "key"})
+    chained, known = row.view, row.knowing({row.view.key.name: "key"})
 
     def row_leaf(node: Expression) -> str | None:
         return None if chained.reads_key(node) else row.leaf(node)

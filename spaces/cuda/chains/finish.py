@@ -11,8 +11,10 @@ from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.cuda.chains.chain import FragmentChain
 from tilewright.spaces.cuda.chains.lanes import REFERENCES
 from tilewright.spaces.cuda.chains.scopes import ThreadScope, change
-from tilewright.spaces.derivation.chained.view import ChainedOutput
+from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
+from tilewright.spaces.derivation.chained.view import Chained, ChainedOutput
 from tilewright.spaces.derivation.chains.chain_reduction import Scaling
+from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.scopes import Leaf
 from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Expression, Read
@@ -27,7 +29,7 @@ class Finish:
     """
 
     chain: FragmentChain
-    access: Access
+    access: Access[Chained]
     sums: Sequence[str]
     pairs: int
     column: str = "column0 + j * 8"
@@ -89,7 +91,8 @@ class Finish:
 
     def _row_output(self, output: ChainedOutput, value: str) -> list[str]:
         kind = C_TYPES[output.array.dtype]
-        stored = f"tw::store_global({self._place(output)}, tw::from_float<{kind}>({value}));"
+        place = _place(self.access, output, self.chain.chained.width, "0")
+        stored = f"tw::store_global({place}, tw::from_float<{kind}>({value}));"
         return [f"if (is_first) {stored}"]
 
     def _wide_outputs(self, row: ThreadScope, states: ThreadScope) -> list[str]:
@@ -124,24 +127,29 @@ class Finish:
         return leaf(node) if width in self.chain.chained.indexing.reads(node) else None
 
     def _store_pair(self, output: ChainedOutput, pair: str) -> list[str]:
-        width = self.chain.chained.width
-        step = output.offset.coefficient(width.name)
-        others = output.offset.without([width.name]).divisor
-        together = step == 1 and gcd(2, width.extent, others) == 2
-        if together:
-            at = self._place(output, self.column)
-            return [f"if ({self.column} < {width.extent}) tw::store_global<2>({at}, {pair});"]
-        lines = []
-        for e in range(2):
-            column = f"{self.column} + {e}"
-            at = self._place(output, column)
-            lines.append(f"if ({column} < {width.extent}) tw::store_global({at}, {pair}[{e}]);")
-        return lines
+        return store_pair(self.access, output, self.chain.chained.width, self.column, pair)
 
-    def _place(self, output: ChainedOutput, column: str = "0") -> str:
-        known: Mapping[str, str] = {self.chain.chained.width.name: column}
-        offset = self.access.knowing(known).text(output.offset)
-        return f"{self.access.buffers[output.array.name]} + {offset}"
+
+def store_pair(
+    access: Access[RowsAndKeys], output: ChainedOutput, width: Part, column: str, pair: str
+) -> list[str]:
+    """Print how an array of two elements is stored to the columns from ``column`` on."""
+    step = output.offset.coefficient(width.name)
+    others = output.offset.without([width.name]).divisor
+    if step == 1 and gcd(2, width.extent, others) == 2:
+        at = _place(access, output, width, column)
+        return [f"if ({column} < {width.extent}) tw::store_global<2>({at}, {pair});"]
+    lines = []
+    for e in range(2):
+        at = _place(access, output, width, f"{column} + {e}")
+        test = f"{column} + {e} < {width.extent}"
+        lines.append(f"if ({test}) tw::store_global({at}, {pair}[{e}]);")
+    return lines
+
+
+def _place(access: Access[RowsAndKeys], output: ChainedOutput, width: Part, column: str) -> str:
+    offset = access.knowing({width.name: column}).text(output.offset)
+    return f"{access.buffers[output.array.name]} + {offset}"
 
 
 def _known(texts: Mapping[str, str]) -> Leaf:

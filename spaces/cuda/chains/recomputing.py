@@ -30,7 +30,7 @@ class Recomputing:
     """
 
     chain: FragmentChain
-    access: Access
+    access: Access[Chained]
     sums: Sequence[str]
     pairs: int
     column: str

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.chains.access import Access
+from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
 from tilewright.spaces.derivation.chained.text import extreme, key_bounds, spans
 from tilewright.spaces.kernels.text import CUDA
 
@@ -17,19 +18,19 @@ from tilewright.spaces.kernels.text import CUDA
 class Spans:
     """The ranges of keys of a block, whose product ``access`` knows."""
 
-    access: Access
+    access: Access[RowsAndKeys]
 
     @property
     def _rows(self) -> dict[str, str]:
-        return {part.name: f"w{i}" for i, part in enumerate(self.access.chained.rows)}
+        return {part.name: f"w{i}" for i, part in enumerate(self.access.view.rows)}
 
     def _bounds(self, most: bool) -> list[Index | None]:
-        return [extreme(index, self._rows, most) for index in self.access.chained.bounds]
+        return [extreme(index, self._rows, most) for index in self.access.view.bounds]
 
     @property
     def can_be_whole(self) -> bool:
         """True if it can be known where all keys count."""
-        return not self.access.chained.conditions and None not in self._bounds(most=False)
+        return not self.access.view.conditions and None not in self._bounds(most=False)
 
     def within(self, keys: int) -> list[str]:
         """Return C tests that a ``tile`` of ``keys`` keys lies where all rows see all keys.
@@ -43,8 +44,8 @@ class Spans:
     def ends(self, keys: int) -> tuple[bool, bool]:
         """Return whether some row's keys begin after the first of a tile, or end before the
         last."""
-        key = self.access.chained.key
-        steps = [index.coefficient(key.name) for index in self.access.chained.bounds]
+        key = self.access.view.key
+        steps = [index.coefficient(key.name) for index in self.access.view.bounds]
         return any(s > 0 for s in steps), any(s <= 0 for s in steps) or key.extent % keys > 0
 
     def block_lines(self, first_row: str, rows: int, first: str, last: str) -> list[str]:
@@ -60,14 +61,14 @@ class Spans:
         return self._lines(first_row, rows, first, last, most=False)
 
     def _lines(self, first_row: str, rows: int, first: str, last: str, most: bool) -> list[str]:
-        integer, end = self.access.integer, self.access.chained.row_count - 1
+        integer, end = self.access.integer, self.access.view.row_count - 1
         known = [index for index in self._bounds(most) if index is not None]
         names = [f"{e}_{name}" for name in self._rows.values() for e in ("low", "high")]
         access = self.access.knowing({name: name for name in names})
         body = [
             f"const {integer} upper = tw_least({first_row}, {end});",
             f"const {integer} lower = tw_least({first_row} + {rows - 1}, {end});",
-            *spans("upper", "lower", self.access.chained.rows, self._rows, integer),
-            *key_bounds(self.access.chained, known, first, last, access.text),
+            *spans("upper", "lower", self.access.view.rows, self._rows, integer),
+            *key_bounds(self.access.view, known, first, last, access.text),
         ]
         return [f"{integer} {first}, {last};", *CUDA.block(*body)]

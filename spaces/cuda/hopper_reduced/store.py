@@ -55,7 +55,7 @@ class SliceRows:
         return int(ceil_div(self.chained.row_count, BLOCK))
 
     @cached_property
-    def access(self) -> Access:
+    def access(self) -> Access[Chained]:
         """Names of the axes that are known for row ``r`` of a thread."""
         rows = enumerate(self.chained.rows)
         return Access(self.chained, {part.name: f"p{n}[r]" for n, part in rows})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from tilewright.spaces.language.tree import Comparison, Read
 
 
 @dataclass(frozen=True)
-class RowsAndKeys:
+class RowsAndKeys(ABC):
     """A program over pairs of a row and a key, for each of some products.
 
     Operands are read at ``places``. A key counts for a row where no form of ``bounds`` is negative
@@ -31,6 +32,11 @@ class RowsAndKeys:
     bounds: tuple[Index, ...]
     conditions: tuple[Comparison, ...]
     places: Mapping[Read, Address]
+
+    @property
+    @abstractmethod
+    def offsets(self) -> tuple[Index, ...]:
+        """The places of outputs."""
 
     @property
     def batches(self) -> int:

@@ -72,6 +72,11 @@ class Chained(RowsAndKeys):
     outputs: tuple[ChainedOutput, ...]
 
     @property
+    def offsets(self) -> tuple[Index, ...]:
+        """The places of outputs."""
+        return tuple(output.offset for output in self.outputs)
+
+    @property
     def scaled_left(self) -> Expression:
         """The left operand with the factor of all scores in it."""
         return product((self.left, self.factor))

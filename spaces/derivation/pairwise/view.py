@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.algebra import factors, product
 from tilewright.spaces.derivation.chained.bounds import bounding_indices
 from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
@@ -98,6 +99,11 @@ class Pairwise(RowsAndKeys):
         yield from (matrix for matrix, _ in (*self.row_matrices, *self.key_matrices))
         yield from (scalar.body for scalar in self.scalars)
         yield from self.weights
+
+    @property
+    def offsets(self) -> tuple[Index, ...]:
+        """The places of outputs."""
+        return tuple(each.output.offset for each in self.sums)
 
     @property
     def is_bounded(self) -> bool:

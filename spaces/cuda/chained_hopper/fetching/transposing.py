@@ -122,7 +122,7 @@ class TransposedCopy:
         return int(ceil_div(self._warps, WARPS))
 
     @cached_property
-    def _access(self) -> Access:
+    def _access(self) -> Access[Chained]:
         names = {part.name: f"h{n}" for n, part in enumerate(self.heads)}
         own = {self.chained.key.name: "key", self.chained.width.name: "column"}
         return Access(self.chained, {**names, **own})
