@@ -102,6 +102,33 @@ CHAINS = {
     "where j < i - 4; y[b,h,i,e] = sum[j](softmax[j](p[b,h,i,j]) * v[b,h,j,e]); "
     f'l[b,h,i] = logsumexp[j](p[b,h,i,j]); -> y, l" {HEADS} dtype=bfloat16',
 }
+PAIRS_SCORES = (
+    "l: float32[b,h,i]; s[b,h,i,j] = sum[d](q[b,h,i,d] * k[b,h // 2,j,d]); "
+    "r[b,h,i,j] = sum[e](dy[b,h,i,e] * v[b,h // 2,j,e]); "
+    "t[b,h,i] = sum[e](dy[b,h,i,e] * y[b,h,i,e]); "
+    "p[b,h,i,j] = exp(0.1 * s[b,h,i,j] - l[b,h,i]); "
+    "f[b,h,i,j] = p[b,h,i,j] * (r[b,h,i,j] - t[b,h,i])"
+)
+QUERIES = "dq[b,h,i,d] = sum[j](f[b,h,i,j] * k[b,h // 2,j,d])"
+KEYS = "dk[b,g,j,d] = sum[i,u](f[b,2 * g + u,i,j] * q[b,2 * g + u,i,d])"
+VALUES_OF_PAIRS = "dv[b,g,j,e] = sum[i,u](p[b,2 * g + u,i,j] * dy[b,2 * g + u,i,e])"
+BACKWARD = f"{PAIRS_SCORES}; {QUERIES}; {KEYS}; {VALUES_OF_PAIRS}; -> dq, dk, dv"
+PAIRS = {
+    "attention backward": f'"{BACKWARD}" b=2 h=4 g=2 u=2 i=300 j=211 d=64 e=64 dtype=bfloat16',
+    "attention backward, causal": f'"where j <= i; {BACKWARD}" b=1 h=4 g=2 u=2 i=257 j=257 d=128 '
+    "e=128 dtype=bfloat16",
+    "attention backward, window": f'"where j <= i and i - j < 60; {BACKWARD}" b=1 h=2 g=1 u=2 '
+    "i=333 j=333 d=72 e=40 dtype=bfloat16",
+    "attention backward, documents": '"o: int32[i](index < 3); w: int32[j](index < 3); '
+    f'where o[i] == w[j]; {BACKWARD}" b=1 h=4 g=2 u=2 i=130 j=200 d=96 e=96 dtype=bfloat16',
+    "attention backward, queries": f'"{PAIRS_SCORES}; {QUERIES}; -> dq" b=2 h=4 i=300 j=211 d=64 '
+    "e=64 dtype=bfloat16",
+    "distances": '"s[i,j] = sum[d](x[i,d] * u[j,d]); n[i] = sum[d](x[i,d] * x[i,d]); '
+    "m[j] = sum[d](u[j,d] * u[j,d]); y[i,e] = sum[j](exp(0.02 * (2 * s[i,j] - n[i] - m[j])) * "
+    'v[j,e]); z[j,e] = sum[i](exp(0.02 * (2 * s[i,j] - n[i] - m[j])) * w[i,e]); -> y, z" '
+    "i=520 j=333 d=40 e=56 dtype=bfloat16",
+}
+"""Sums over pairs along both sides."""
 ROWS = {
     "softmax": "softmax r=517 c=3000 dtype=bfloat16",
     "softmax, long": "softmax r=9 c=100003 dtype=float32",
@@ -224,6 +251,6 @@ LOW_BITS: Mapping[str, str] = {
 }
 """Products whose weights are packed codes."""
 CASES: Mapping[str, str] = (
-    LOW_BITS | PRODUCTS | FEW_ROWS | CHAINS | ROWS | KEPT | MAPS | STAGES | LARGE
+    LOW_BITS | PRODUCTS | FEW_ROWS | CHAINS | PAIRS | ROWS | KEPT | MAPS | STAGES | LARGE
 )
 """Texts of workloads by name."""

@@ -243,6 +243,9 @@ def _huge(program: Program, name: str) -> float:
     are factors of three. Beside a stage the sum stays finite if weights are divided by their sum in
     the end.
     """
+    scores = scores_of(program)
+    if scores is not None and name in scores.operands:
+        return 0.0
     if name in cancelling_operands(program) or _is_of_three(program, name):
         return 0.0
     most = min(HUGE, _room(program))

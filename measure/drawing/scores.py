@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.measure.drawing.interfaces import Bounds
 from tilewright.measure.drawing.product_sensitivity import powers
 from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.rounding.rows import reads
 from tilewright.spaces.language.inputs import Spread
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
 from tilewright.spaces.language.tree import Call, Expression
@@ -41,6 +42,15 @@ class Scores:
 
     program: Program
     over: int
+
+    @property
+    def operands(self) -> set[str]:
+        """The operands that they are computed from."""
+        found = {SCORES}
+        for stage in reversed(self.program.stages):
+            if stage.name in found:
+                found |= {read.name for read in reads(self.program, stage)}
+        return found & self.program.operand.keys()
 
     def deviation(self, judge: Judge, spread: Spread) -> float:
         """Return the standard deviation of the scores of a row, in the median of all rows."""

@@ -16,6 +16,7 @@ TEMPLATES = TemplateList(
         "chained_hopper": "chained_hopper:ChainedHopper",
         "chained": "chained:CudaChained",
         "chained_deep": "chained_deep:ChainedDeep",
+        "pairwise": "pairwise:CudaPairwise",
         "hopper_reduced": "hopper_reduced:HopperReduced",
         "rows": "rows:CudaRows",
         "kept": "kept:CudaKept",

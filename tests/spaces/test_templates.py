@@ -51,6 +51,13 @@ WORKLOADS = [
     workload(text_of("mean"), **extents_of("mean", 40, 300, c=70)),
     workload(text_of("heads", pointers=True), **extents_of("heads", 40, 300, c=40, d=19)),
     workload_of(gradient("attention b=1 h=2 i=24 j=24 d=16", "q,k,v", saved="y,lse")),
+    workload_of(
+        gradient(
+            "attention b=1 h=4 kv=2 i=72 j=72 d=32 mask=causal dtype=bfloat16",
+            "q,k,v",
+            saved="y,lse",
+        )
+    ),
     workload_of(gradient("matmul m=48 n=64 k=96 epilogue=gelu(x+bias[n])", "A,B,bias")),
 ]
 

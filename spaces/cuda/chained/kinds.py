@@ -12,12 +12,14 @@ of a product without an array of as few bits.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.chains.separation import EXPONENTIALS
 from tilewright.spaces.derivation.rounding.reductions import dtypes_of_factors
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.program import Program
 from tilewright.spaces.language.tree import Binary, Call, Expression, Read
 
 HALVES = ("float16", "bfloat16")
@@ -41,7 +43,7 @@ def kinds_of(chained: Chained) -> Kinds | None:
     if found:
         kind = found.pop()
         return None if found else Kinds(kind, (kind,))
-    left, right, *matrices = (_dtype(chained, factor) for factor in factors)
+    left, right, *matrices = (_dtype(chained.program, factor) for factor in factors)
     given = {left, right, *matrices} - {None}
     if not given <= set(FLOAT8) or left is None or right is None:
         return None
@@ -60,11 +62,19 @@ def rounded_too_far(chained: Chained, kinds: Kinds) -> tuple[Expression, str] | 
     products += [
         (w.reduction.name, (w.matrix, w.weight), kinds.weights[-1]) for w in chained.weighings
     ]
+    return rounded_further(chained.program, products)
+
+
+def rounded_further(
+    program: Program, products: Iterable[tuple[str, tuple[Expression, ...], str]]
+) -> tuple[Expression, str] | None:
+    """Return the same of ``products``: the stage of each, its factors, and the dtype that they are
+    rounded to."""
     for name, sides, kind in products:
-        beside = dtypes_of_factors(chained.program, chained.program.stage[name])
+        beside = dtypes_of_factors(program, program.stage[name])
         allowed = not {kind, *FLOAT8}.isdisjoint(beside)
         for side in sides:
-            array = _dtype(chained, side)
+            array = _dtype(program, side)
             if not _is_exact(side, array, kind) and (array or not allowed):
                 return side, kind
     return None
@@ -77,9 +87,9 @@ def _is_exact(factor: Expression, array: str | None, kind: str) -> bool:
     return isinstance(factor, Call) and factor.function == kind
 
 
-def _dtype(chained: Chained, factor: Expression) -> str | None:
+def _dtype(program: Program, factor: Expression) -> str | None:
     """Return the dtype of an array; None of a computed factor."""
-    given = chained.program.operand.get(factor.name) if isinstance(factor, Read) else None
+    given = program.operand.get(factor.name) if isinstance(factor, Read) else None
     return given.dtype if given else None
 
 

@@ -14,6 +14,8 @@ from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.gradients import gradient
+from tilewright.spaces.workloads.served import workload_of
 
 WORKLOADS = [
     "softmax r=40 c=100",
@@ -150,3 +152,17 @@ def test_what_softmax_weighs_is_huge_but_stays_finite():
         for edge in further_draws(one_draw(work, 0))
     )
     assert 1e35 < most < np.finfo(np.float32).max / 40
+
+
+def test_what_an_exponential_is_of_is_not_huge():
+    """Scores of a gradient overflow in float32 and not in float64, where their exponentials are
+    infinite: right kernels had other signs, and were found wrong."""
+    text = "attention b=1 h=2 i=20 j=40 d=8 mask=causal"
+    work = workload_of(gradient(text, "q,k,v", saved="y,lse"))
+    most = {"q": 0.0, "k": 0.0, "v": 0.0}
+    for edge in further_draws(one_draw(work, 0)):
+        for name in most:
+            values = abs(edge.inputs[name])
+            most[name] = max(most[name], values[np.isfinite(values)].max())
+    assert max(most["q"], most["k"]) < 1e8
+    assert most["v"] > 1e35

@@ -1,0 +1,1 @@
+"""The template of sums over pairs along both sides by mma.sync: gradients of attention."""
