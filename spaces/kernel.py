@@ -227,6 +227,10 @@ class Kernel:
     source: Source
     call: Call
 
+    def at(self, extent: int) -> Kernel:
+        """Return the same kernel with another extent of its open axis, see :meth:`Call.at`."""
+        return replace(self, call=self.call.at(extent))
+
 
 def arguments(inputs: Iterable[Array], outputs: Iterable[Array]) -> tuple[Argument, ...]:
     """Return the arrays that are only read, then arrays that are only written."""

@@ -193,10 +193,10 @@ class _Plan:
 
     def _lies_right(self, piece: Piece) -> bool:
         """Return True if the kernel can take its rows where they lie."""
-        if self._kind == "cpu":
-            return piece.rows == piece.size or piece.size in self._open
-        if piece.rows < piece.size:
+        if piece.rows < piece.size and piece.size not in self._open:
             return False
+        if self._kind == "cpu":
+            return True
         steps = zip(self._ports, self._places, strict=True)
         return not any(
             piece.first * _row_bytes(port.operand, place) % ALIGNMENT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.scheduler.defaults import local_executor
 from tilewright.scheduler.dispatch.costs import (
     Torch,
     known_kernels,
@@ -20,7 +21,7 @@ from tilewright.scheduler.dispatch.costs import (
 )
 from tilewright.scheduler.dispatch.family import Described, Family, family_of, open_axis
 from tilewright.scheduler.dispatch.keeping import keep
-from tilewright.scheduler.dispatch.open_kernels import time_open, why_not_open
+from tilewright.scheduler.dispatch.open_kernels import openable, time_open, why_not_open
 from tilewright.scheduler.dispatch.profile import Profile, as_profile
 from tilewright.scheduler.dispatch.selecting import select
 from tilewright.scheduler.dispatch.serving import Times, choices, extra_for, serving_seconds
@@ -124,9 +125,7 @@ def tuned_table(
                 share = each * len(new)
                 tune_suite(suite, request.target, known, seconds=share, progress=progress)
                 left -= len(new)
-            if isinstance(request.target, CpuTarget):
-                for size in sorted({*new, *untimed}):
-                    _time(request, size, request.target, known)
+            _time(request, sorted({*new, *untimed}), known)
             timed |= untimed
         if all(kernel.schedule is None for kernel in table.kernels):
             raise InputError(f"no kernel was measured in {seconds:g} s; allowed: more seconds")
@@ -134,12 +133,20 @@ def tuned_table(
     return table
 
 
-def _time(request: Request, size: int, target: CpuTarget, database: Database) -> None:
-    """Time the best kernels of a size from memory, with fewer rows as well."""
-    family = request.family
-    workload = family.at(size)
-    time_from_memory(workload, target, database)
-    time_open(family, size, best_schedules(workload, target, database), target, database)
+def _time(request: Request, sizes: Sequence[int], database: Database) -> None:
+    """Time the best kernels of these sizes from memory, with fewer rows as well. Those of a GPU
+    were read from memory when they were measured."""
+    family, target = request.family, request.target
+    schedules = {size: best_schedules(family.at(size), target, database) for size in sizes}
+    opened = {size: openable(family, size, own, target) for size, own in schedules.items()}
+    if isinstance(target, CpuTarget):
+        for size, own in opened.items():
+            time_from_memory(family.at(size), target, database)
+            time_open(family, size, own, target, database)
+    elif any(opened.values()):
+        with closing(local_executor(target)) as executor:
+            for size, own in opened.items():
+                time_open(family, size, own, target, database, executor)
 
 
 def _request(

@@ -1,9 +1,10 @@
 """Kernels that take any number of rows at each call, in dispatch tables: check them, time them.
 
 Such a kernel of ``s`` rows serves calls of fewer rows without copies. It is made from the schedule
-of one of the few best kernels of ``s`` rows. Its results must be those of that kernel, which was
-verified when it was measured, to the last bit. The times of a few numbers of rows are kept as a run
-of the workload; those between are interpolated.
+of one of the few best kernels of ``s`` rows. On a CPU its results must be those of that kernel,
+which was verified when it was measured, to the last bit; elsewhere it is verified with each number
+of rows. The times of a few numbers of rows are kept as a run of the workload; those between are
+interpolated.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.dispatch.family import Family, rows
+from tilewright.scheduler.dispatch.measuring import device_seconds
 from tilewright.scheduler.dispatch.profile import doubled_sizes
 from tilewright.scheduler.dispatch.timing import in_turns, record, recorded, rotation
 from tilewright.scheduler.functions.cpu_function import CpuFunction
@@ -33,6 +35,7 @@ from tilewright.spaces.workloads.computation import Computation
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
+    from tilewright.measure.interfaces import Executor
 
 CHECKED = (1, 2, 3, 5, 7, 11, 13, 29)
 """Numbers of rows at which results are compared, beside the largest and one less."""
@@ -44,12 +47,20 @@ def open_function(
 ) -> OpenFunction | None:
     """Return the kernel of ``size`` rows, or fewer; None if the schedule has no such kernel."""
     space = space_for(family.at(size), target)
-    if not isinstance(target, CpuTarget) or space.why_not_open(schedule, family.axis):
+    if space.why_not_open(schedule, family.axis):
         return None
     try:
         return OpenFunction(space, schedule, family.axis, family.inputs, family.outputs)
     except RefusedKernelError:
         return None
+
+
+def openable(
+    family: Family, size: int, schedules: Iterable[Schedule], target: Target
+) -> list[Schedule]:
+    """Return those of the schedules of ``size`` rows that have open kernels."""
+    space = space_for(family.at(size), target)
+    return [each for each in schedules if space.why_not_open(each, family.axis) is None]
 
 
 def why_not_open(family: Family, size: int, target: Target) -> str | None:
@@ -63,28 +74,48 @@ def time_open(
     family: Family,
     size: int,
     schedules: Sequence[Schedule],
-    target: CpuTarget,
+    target: Target,
     database: Database,
+    executor: Executor | None = None,
 ) -> None:
-    """Time the open kernels of schedules in turns on this machine from memory, and record the times
-    of several numbers of rows; none of a kernel that does not exist, or that is wrong."""
-    workload = family.at(size)
-    sets = rotation(workload, target)
-    made = {each: _right_function(family, size, each, target, sets[0]) for each in schedules}
+    """Time the open kernels of schedules in turns from memory, and record the times of several
+    numbers of rows; none of a kernel that does not exist, or that is wrong. A CPU is this machine,
+    and kernels for other targets run on an ``executor``."""
     sizes = sorted({*doubled_sizes(size), size})
+    if isinstance(target, CpuTarget):
+        seconds = _cpu_seconds(family, size, schedules, sizes, target)
+    else:
+        assert executor is not None
+        sizes = sorted({*sizes, *_checked(size)})
+        seconds = device_seconds(family, size, schedules, sizes, target, executor)
+    for schedule in dict.fromkeys(schedule for schedule, _ in seconds):
+        told = {"schedule": schedule.key, "axis": family.axis, "rows": sizes}
+        told["open_seconds"] = [seconds[schedule, count] for count in sizes]
+        record(family.at(size), target, database, told)
+
+
+def _cpu_seconds(
+    family: Family,
+    size: int,
+    schedules: Sequence[Schedule],
+    sizes: Sequence[int],
+    target: CpuTarget,
+) -> dict[tuple[Schedule, int], float]:
+    """Return the seconds of right open kernels of schedules with each number of rows."""
+    sets = rotation(family.at(size), target)
+    made = {each: _right_function(family, size, each, target, sets[0]) for each in schedules}
     calls: dict[tuple[Schedule, int], Callable[..., Any]] = {
         (schedule, count): partial(_call_first, call, family, count)
         for schedule, call in made.items()
         if call is not None
         for count in sizes
     }
-    if not calls:
-        return
-    seconds = in_turns(calls, sets, target)
-    for schedule in dict.fromkeys(schedule for schedule, _ in calls):
-        told = {"schedule": schedule.key, "axis": family.axis, "rows": sizes}
-        told["open_seconds"] = [seconds[schedule, count] for count in sizes]
-        record(workload, target, database, told)
+    return in_turns(calls, sets, target) if calls else {}
+
+
+def _checked(size: int) -> set[int]:
+    """Return the numbers of rows at which results are compared."""
+    return {each for each in (*CHECKED, size - 1, size) if 1 <= each <= size}
 
 
 def open_seconds(
@@ -137,7 +168,7 @@ def _is_right(
 ) -> bool:
     """Return True if a kernel's rows are those of the kernel of all rows; of the program, if rows
     depend on each other."""
-    counts = {each for each in (*CHECKED, size - 1, size) if 1 <= each <= size}
+    counts = _checked(size)
     if not family.independent:
         return all(_is_exact(call, family, arrays, count) for count in counts)
     every = _outputs(whole(*arrays))

@@ -71,10 +71,6 @@ def sizes_of(call: Call) -> list[int]:
     return sorted(size for size in near if 1 <= size <= call.extent)
 
 
-def at(kernel: Kernel, size: int) -> Kernel:
-    return Kernel(kernel.source, kernel.call.at(size))
-
-
 def fault(emulator: Emulator, work: Workload, kernel: Kernel) -> str:
     return verify(emulator, work, kernel, INTERLEAVINGS[:1]).error_text
 
@@ -87,7 +83,7 @@ def test_products_are_right_at_every_number_of_rows(emulator, name):
     for kernel in kernels:
         for size in sizes_of(kernel.call):
             work = space_of(name, size).workload
-            assert not fault(emulator, work, at(kernel, size)), (kernel.call.entry, size)
+            assert not fault(emulator, work, kernel.at(size)), (kernel.call.entry, size)
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
@@ -175,4 +171,4 @@ def test_wrong_ends_are_found(emulator, name, right, wrong):
     kernel = next(kernel for kernel in kernels if re.search(right, kernel.source.body))
     broken = planted(kernel, right, wrong, "wrong_end", 0)
     size = kernel.call.extent // 2
-    assert fault(emulator, space_of(name, size).workload, at(broken, size))
+    assert fault(emulator, space_of(name, size).workload, broken.at(size))
