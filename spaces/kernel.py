@@ -87,18 +87,20 @@ class OpenGrid:
     """The dependence of a launch's grid on the extent of the call's open axis.
 
     Along ``dimension`` of the grid stand ``blocks`` blocks for every ``step`` rows, or the rest of
-    them; each point of the axis has so many ``rows``.
+    them, but no more than ``most``; each point of the axis has so many ``rows``.
     """
 
     step: int
     blocks: int = 1
     rows: int = 1
     dimension: int = 0
+    most: int | None = None
 
     def at(self, grid: tuple[int, int, int], extent: int) -> tuple[int, int, int]:
         """Return a ``grid`` as it is for an extent of the axis."""
         x, y, z = grid
         count = -(-extent * self.rows // self.step) * self.blocks
+        count = min(count, self.most or count)
         return ((count, y, z), (x, count, z), (x, y, count))[self.dimension]
 
 

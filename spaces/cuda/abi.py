@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from tilewright.spaces.algebra.index import Index, extent
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.kernel import Argument, Role
 from tilewright.spaces.kernels.body import Body
@@ -49,6 +50,20 @@ FLOATS = ("float32", "float16", "bfloat16")
 OPEN_EXTENT = "open_extent"
 """The C name of the extent of a call's open axis."""
 
+
+def open_count(each: int, integer: str = "int") -> str:
+    """Return the C text of how many things a call has, ``each`` at each point of its open axis, of
+    the C type ``integer``."""
+    points = f"({integer}){OPEN_EXTENT}" if integer != "int" else OPEN_EXTENT
+    return points if each == 1 else f"{points} * {each}"
+
+
+def open_tiles(tile: int, most: int, each: int = 1) -> Index:
+    """Return how many tiles of ``tile`` things a call has, of at most ``most`` things, ``each`` at
+    each point of its open axis."""
+    return (extent(OPEN_EXTENT, 1, most // each) * each + (tile - 1)) // tile
+
+
 LARGEST = 2**31
 """The number of an array's elements from which on 32 bits no longer index them."""
 
@@ -70,16 +85,19 @@ def entry(
     arguments: Sequence[Argument],
     write: Callable[[Body], None],
     workspace: bool = False,
+    is_open: bool = False,
 ) -> str:
     """Return the text of a kernel whose statements ``write`` writes.
 
-    Its ``arguments`` are called ``x0``, ``x1``, ...; there may be a ``workspace``.
+    Its ``arguments`` are called ``x0``, ``x1``, ...; there may be a ``workspace``, and
+    :data:`OPEN_EXTENT` if it ``is_open``.
     """
     named = [replace(a, array=replace(a.array, name=f"x{i}")) for i, a in enumerate(arguments)]
-    body = Body(given=(*(a.array.name for a in named), *["workspace"] * workspace))
+    further = ["workspace"] * workspace + [OPEN_EXTENT] * is_open
+    body = Body(given=(*(a.array.name for a in named), *further))
     write(body)
-    lines = CUDA.lines(body.statements)
-    return "\n".join(function(name, threads, parameters(named, workspace), lines)) + "\n"
+    lines, given = CUDA.lines(body.statements), parameters(named, workspace, is_open=is_open)
+    return "\n".join(function(name, threads, given, lines)) + "\n"
 
 
 def parameters(

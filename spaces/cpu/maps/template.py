@@ -25,12 +25,12 @@ from tilewright.spaces.cpu.maps.traffic import map_quantities
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.derivation.maps.order import COLUMNS, ROWS
+from tilewright.spaces.derivation.maps.outermost import turns_each, why_no_open_loop
 from tilewright.spaces.derivation.maps.served import cached_plane
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
-from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -76,27 +76,13 @@ class MapTemplate(CpuTemplate):
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
         """Say why an axis cannot be open: only the outermost axis of all arrays can."""
-        program = self.plane.view.program
-        reason = why_not_outermost(program, axis)
-        if reason is None and axis != self._outermost_axis:
-            return f"{axis} is not the outermost axis of {program.outputs[0].name} in memory"
-        return reason
+        return why_no_open_loop(self.plane, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of points of the outermost axis, up to its extent."""
-        each = self.plane.view.loops[0].extent // self.plane.view.program.extent[axis]
-        code = self._code(schedule, f"{self.entry(schedule)}_open", each)
+        entry = f"{self.entry(schedule)}_open"
+        code = self._code(schedule, entry, turns_each(self.plane, axis))
         return c_kernel(self.workload, self._prelude(), code)
-
-    @property
-    def _outermost_axis(self) -> str | None:
-        """The outermost axis of several points, which the slowest loop runs along; None if there is
-        none."""
-        program = self.plane.view.program
-        output = program.outputs[0]
-        axes = enumerate(program.stage[output.name].axes)
-        found = (a for place, a in axes if output.is_outermost(place) and program.extent[a] > 1)
-        return next(found, None)
 
     def _code(self, schedule: Schedule, entry: str, turns_each: int | None = None) -> Code:
         from tilewright.spaces.cpu.maps.code import MapCode

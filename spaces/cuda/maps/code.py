@@ -22,14 +22,14 @@ from tilewright.spaces.cuda.abi import C_TYPES, entry
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, TURNS
 from tilewright.spaces.cuda.maps.context import OWN, MapContext
 from tilewright.spaces.cuda.maps.lines import AHEAD, Lines
-from tilewright.spaces.cuda.maps.sizes import loops_inside, width
+from tilewright.spaces.cuda.maps.sizes import loops_inside, shared_loops, width
 from tilewright.spaces.cuda.maps.transposing import Transposing
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.order import ROWS
 from tilewright.spaces.derivation.maps.plane import ALONG, SAME, TRANSPOSED
 from tilewright.spaces.derivation.maps.view import Access
-from tilewright.spaces.kernel import Call, Kernel, Launch, Source
+from tilewright.spaces.kernel import Call, Kernel, Launch, OpenGrid, Source
 from tilewright.spaces.kernels.body import Body, names_in
 
 HELPERS = """\
@@ -74,6 +74,7 @@ class MapCode:
             (self.context.sizes.tiles, 1, 1),
             (self.context.sizes.threads, 1, 1),
             shared_bytes=self.context.sizes.shared_bytes,
+            open_grid=self._open_grid,
         )
         call = Call(self.entry, self.context.arguments, launches=(launch,))
         return Kernel(Source("cuda", prelude, self.source), call)
@@ -84,27 +85,48 @@ class MapCode:
         store = "store_stream" if self.context.values["stores"] == "stream" else "store_global"
         helpers = HELPERS.replace("STORE", store) + whole_numbers.HELPERS
         return helpers + entry(
-            self.entry, self.context.sizes.threads, self.context.arguments, self._blocks
+            self.entry,
+            self.context.sizes.threads,
+            self.context.arguments,
+            self._blocks,
+            is_open=self.context.open_loop is not None,
         )
+
+    @property
+    def _open_grid(self) -> OpenGrid | None:
+        """The dependence of the grid on the turns of an open loop."""
+        context, rank = self.context, self.context.open_rank
+        if rank is None:
+            return None
+        assert context.turns_each
+        *outer, _, _ = context.sizes.counts
+        step = (*[1] * len(outer), context.sizes.rows, context.sizes.columns)[rank]
+        others = context.sizes.tiles // context.sizes.counts[rank]
+        return OpenGrid(step, others, context.turns_each)
 
     # -- a tile --------------------------------------------------------------------------------
 
     def _blocks(self, body: Body) -> None:
         """Write the entry: each block has a tile."""
-        counts = self.context.sizes.counts
-        *outer, row, column = range(len(counts))
-        inner = (column, row) if self.context.values["order"] == ROWS else (row, column)
-        blocks = spatial(*counts, order=(*outer, *inner))
+        blocks = spatial(*self.context.sizes.counts, order=self._order)
         tile = partial(self._tile, body)
         each(body, blocks, "blockIdx.x", tile, integer=self.context.integer)
+
+    @property
+    def _order(self) -> tuple[int, ...]:
+        """The ranks of the grid of tiles from the slowest on; that of an open loop is the slowest,
+        so that blocks have the same tiles whatever its extent."""
+        *outer, row, column = range(len(self.context.sizes.counts))
+        inner = (column, row) if self.context.values["order"] == ROWS else (row, column)
+        order = (*outer, *inner)
+        first = self.context.open_rank
+        return order if first is None else (first, *(rank for rank in order if rank != first))
 
     def _tile(self, body: Body, at: Sequence[Index]) -> None:
         """Write the work of a block on its tile."""
         plane, kind = self.context.plane, f"const {self.context.integer}"
         *outer, row, column = at
-        inside = loops_inside(plane)
-        shared = (loop for loop in plane.outer if loop not in inside)
-        for loop, place in zip(shared, outer, strict=True):
+        for loop, place in zip(shared_loops(plane), outer, strict=True):
             body.let(kind, loop.name, place)
         if plane.rows:
             body.let(kind, "row0", row * self.context.sizes.rows)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index, variable
-from tilewright.spaces.cuda.abi import index_type
-from tilewright.spaces.cuda.maps.sizes import MapSizes
+from tilewright.spaces.cuda.abi import index_type, open_count
+from tilewright.spaces.cuda.maps.sizes import MapSizes, shared_loops
 from tilewright.spaces.cuda.maps.values import ScalarValues, are_narrow
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.plane import SAME, Plane
@@ -23,11 +23,16 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class MapContext:
-    """A plane under the decisions ``values``, in a kernel that takes ``arguments``."""
+    """A plane under the decisions ``values``, in a kernel that takes ``arguments``.
+
+    If ``turns_each`` is given, calls pass the extent of an open axis, and the slowest loop has so
+    many turns at each of its points.
+    """
 
     plane: Plane
     arguments: tuple[Argument, ...]
     values: Mapping[str, Value]
+    turns_each: int | None = None
 
     @cached_property
     def sizes(self) -> MapSizes:
@@ -81,15 +86,42 @@ class MapContext:
         if self.plane.rows:
             body.let(f"const {self.integer}", self.plane.rows.name, f"row0 + {row}")
 
+    @cached_property
+    def open_loop(self) -> Loop | None:
+        """The loop whose turns a call gives; None if all extents are fixed."""
+        return self.plane.view.loops[0] if self.turns_each else None
+
+    @cached_property
+    def open_rank(self) -> int | None:
+        """The rank of the open loop among :attr:`MapSizes.counts`; None if there is none."""
+        if self.open_loop is None:
+            return None
+        return [*shared_loops(self.plane), self.plane.rows, self.plane.columns].index(
+            self.open_loop
+        )
+
     def within(self) -> list[str]:
         """Return C tests that the plane's variables are within it; empty if all tiles are whole."""
-        plane, tests = self.plane, []
-        if plane.width % self.sizes.columns:
-            tests.append(f"{plane.columns.name} < {plane.width}")
-        if plane.rows and plane.height % self.sizes.rows:
-            tests.append(f"{plane.rows.name} < {plane.height}")
-        return tests
+        plane, sizes = self.plane, self.sizes
+        tiled = [
+            (plane.columns, sizes.columns),
+            *([(plane.rows, sizes.rows)] if plane.rows else []),
+        ]
+        return [f"{x.name} < {self._turns(x)}" for x, tile in tiled if not self._is_whole(x, tile)]
 
     def left(self, loop: Loop, vector: int) -> str:
         """Return C text of how many elements there are, at least, from a vector's first on."""
-        return f"{loop.extent} - {loop.name}" if loop.extent % vector else str(vector)
+        if self._is_whole(loop, vector):
+            return str(vector)
+        return f"{self._turns(loop)} - {loop.name}"
+
+    def _is_whole(self, loop: Loop, tile: int) -> bool:
+        """Return true if a loop has a whole number of tiles, whatever the extent of a call."""
+        turns = self.turns_each if self.turns_each and loop == self.open_loop else loop.extent
+        return turns % tile == 0
+
+    def _turns(self, loop: Loop) -> str:
+        """Return C text of a loop's turns in this call."""
+        if self.turns_each and loop == self.open_loop:
+            return open_count(self.turns_each, self.integer)
+        return str(loop.extent)

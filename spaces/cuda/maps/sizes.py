@@ -53,9 +53,8 @@ class MapSizes:
     @property
     def counts(self) -> tuple[Any, ...]:
         """Turns of the outer loops that blocks share, then tiles along rows and columns."""
-        inside = loops_inside(self.plane)
         return (
-            *(loop.extent for loop in self.plane.outer if loop not in inside),
+            *(loop.extent for loop in shared_loops(self.plane)),
             ceil_div(self.plane.height, self.rows),
             ceil_div(self.plane.width, self.columns),
         )
@@ -112,6 +111,12 @@ def loops_inside(plane: Plane) -> tuple[Loop, ...]:
         for loop in plane.outer
         if loop.extent <= FEW_TURNS and any(a.step(loop.name) is None for a in plane.view.loaded)
     )
+
+
+def shared_loops(plane: Plane) -> tuple[Loop, ...]:
+    """Return the outer loops whose turns blocks share."""
+    inside = loops_inside(plane)
+    return tuple(loop for loop in plane.outer if loop not in inside)
 
 
 def width(plane: Plane, access: Access, most: int) -> int:

@@ -14,12 +14,13 @@ from tilewright.spaces.cuda.maps.code import MapCode
 from tilewright.spaces.cuda.maps.context import MapContext
 from tilewright.spaces.cuda.maps.rules import map_rules
 from tilewright.spaces.cuda.maps.served import why_no_map
-from tilewright.spaces.cuda.maps.sizes import LINE, TILE, has_lines
+from tilewright.spaces.cuda.maps.sizes import LINE, TILE, has_lines, loops_inside
 from tilewright.spaces.cuda.maps.traffic import map_quantities
 from tilewright.spaces.cuda.rows.reducers import helpers
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.derivation.maps.order import COLUMNS, ROWS
+from tilewright.spaces.derivation.maps.outermost import turns_each, why_no_open_loop
 from tilewright.spaces.derivation.maps.served import cached_plane
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.magnitude import magnitudes
@@ -63,9 +64,23 @@ class CudaMap(CudaTemplate):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
-        context = MapContext(self.plane, self.arguments, schedule.values)
+        return self._kernel(schedule, self.entry(schedule))
+
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Return why an axis cannot be open: only the outermost axis of all arrays can."""
+        reason = why_no_open_loop(self.plane, axis)
+        if reason is None and self.plane.view.loops[0] in loops_inside(self.plane):
+            return f"a block does all turns of {axis} by itself"
+        return reason
+
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
+        """Return the kernel of any number of points of the outermost axis, up to its extent."""
+        return self._kernel(schedule, f"{self.entry(schedule)}_open", turns_each(self.plane, axis))
+
+    def _kernel(self, schedule: Schedule, entry: str, turns: int | None = None) -> Kernel:
+        context = MapContext(self.plane, self.arguments, schedule.values, turns)
         view = self.plane.view
-        return MapCode(context, self.entry(schedule)).kernel(
+        return MapCode(context, entry).kernel(
             scalar_math.prelude({*scalar_math.ALWAYS, *self.workload.functions})
             + helpers("float")
             + wide.helpers(magnitudes(view.program), view.values)

@@ -45,10 +45,10 @@ class Beside:
         declared = [f"{kind} {self._later(read)}[{rows}] = {{}};" for read, kind in kinds.items()]
         return [*declared, *CUDA.block(*lines)] if declared else []
 
-    def come(self, stride: int, tiles: int) -> list[str]:
+    def come(self, stride: int, tiles: str) -> list[str]:
         """Print how a tile takes what was read for it, and reads for the tile ``stride`` later.
 
-        Nothing is read if that tile is not before ``tiles``, their number.
+        Nothing is read if that tile is not before ``tiles``, C text of their number.
         """
         every = self.context.beside
         taken = [line for r in every for line in self._set(r, f"{self._later(r)}[k]")]

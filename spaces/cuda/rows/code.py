@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from itertools import chain, islice
 
 from tilewright.spaces.cuda import scalar_math
-from tilewright.spaces.cuda.abi import C_TYPES, function
+from tilewright.spaces.cuda.abi import C_TYPES, OPEN_EXTENT, function, open_tiles
 from tilewright.spaces.cuda.rows.beside import Beside
 from tilewright.spaces.cuda.rows.context import Context
 from tilewright.spaces.cuda.rows.long_sums import per_row
@@ -27,7 +27,7 @@ from tilewright.spaces.cuda.rows.source import ENTRY, SATURATED
 from tilewright.spaces.cuda.rows.sweep import Level, Sweep, copies, hold, shared_by_rows
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.rows.passes import Pass
-from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.kernel import Call, Kernel, Launch, OpenGrid, Source, arguments
 from tilewright.spaces.kernels.text import CUDA
 
 
@@ -51,6 +51,7 @@ class RowsCode:
             (self.threads, 1, 1),
             cluster=(cluster, 1, 1),
             shared_bytes=self.shared_bytes,
+            open_grid=self._open_grid,
         )
         short = all(output.element.bytes <= 2 for output in program.outputs)
         functions = scalar_math.prelude({*scalar_math.ALWAYS, *program.functions}, short)
@@ -61,6 +62,17 @@ class RowsCode:
         return Kernel(
             Source("cuda", prelude, self.source), Call(self.entry, given, launches=(launch,))
         )
+
+    @property
+    def _open_grid(self) -> OpenGrid | None:
+        """The dependence of the grid on the rows of a call; persistent blocks are no more than
+        :attr:`blocks`."""
+        context, rows_each = self.context, self.context.rows_each
+        if rows_each is None:
+            return None
+        chunks = int(context.tile.chunks(context.values))
+        step = int(context.tile.tile_rows(context.values))
+        return OpenGrid(step, chunks * context.number("cluster"), rows_each, most=self.blocks)
 
     @property
     def threads(self) -> int:
@@ -84,6 +96,25 @@ class RowsCode:
     def tiles(self) -> int:
         """Tiles of the problem."""
         return int(self.context.tile.tiles(self.context.values))
+
+    @property
+    def _is_open(self) -> bool:
+        """True if calls give the number of rows."""
+        return self.context.rows_each is not None
+
+    @property
+    def tile_count(self) -> str:
+        """C text of the tiles of a call."""
+        return "tiles" if self._is_open else str(self.tiles)
+
+    def _count_tiles(self) -> list[str]:
+        """Print the declaration of :attr:`tile_count`, unless it is a number."""
+        context, tile = self.context, self.context.tile
+        if context.rows_each is None:
+            return []
+        step, chunks = int(tile.tile_rows(context.values)), int(tile.chunks(context.values))
+        count = open_tiles(step, context.rows.row_count, context.rows_each) * chunks
+        return [f"const int tiles = {count.text};"]
 
     @property
     def blocks(self) -> int:
@@ -131,7 +162,8 @@ class RowsCode:
         inputs = [f"const {C_TYPES[o.dtype]} *__restrict__ " for o in program.operands]
         outputs = [f"{C_TYPES[o.dtype]} *__restrict__ " for o in program.outputs]
         names = self.context.arguments.values()
-        return ", ".join(map("".join, zip([*inputs, *outputs], names, strict=True)))
+        given = [*map("".join, zip([*inputs, *outputs], names, strict=True))]
+        return ", ".join([*given, *[f"int {OPEN_EXTENT}"] * self._is_open])
 
     def _threads(self) -> list[str]:
         """Print the declarations of ``group``, the row of the tile, and ``part``, the thread in
@@ -160,18 +192,19 @@ class RowsCode:
         if self.tiles * cluster == self.blocks:
             lines = [f"const int tile = {first};", *common, *self._tile()]
             return CUDA.block(*lines)
+        count = self._count_tiles()
         stride = self.blocks // cluster
-        each = partial(CUDA.loop, "tile", self.tiles, first=first, step=stride)
+        each = partial(CUDA.loop, "tile", self.tile_count, first=first, step=stride)
         least = 1 if self._across else WARP
         waits = self.passes and self.context.number("row_threads") > least
         again = ["tw::sync_block();"] if waits else []
         again += ["round++;"] if self._exchanges else []
         if not self._prefetches:
-            return [*common, *each([*self._tile(), *again])]
+            return [*count, *common, *each([*self._tile(), *again])]
         ahead, buffers = self.context.number("stages") - 1, self.context.buffers
         before = [line for i in range(ahead) for line in self._prefetch(first, i * stride, str(i))]
         further = self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {buffers})")
-        beside = self._beside.come(stride, self.tiles)
+        beside = self._beside.come(stride, self.tile_count)
         if (
             self.context.values["row_storage"] == "registers"
         ):  # which free the buffer for the next tile
@@ -181,7 +214,7 @@ class RowsCode:
         body = [*self._place(), *beside, *body, *again]
         body += [f"buffer = (buffer + 1) % {buffers};"]
         before += [*common, *self._beside.before(first), "int buffer = 0;"]
-        return [*before, *each(body)]
+        return [*count, *before, *each(body)]
 
     def _prefetch(self, tile: str, distance: int, buffer: str) -> list[str]:
         """Print how the tile ``distance`` later is copied to ``buffer``, if there is one.
@@ -190,7 +223,7 @@ class RowsCode:
         """
         lines = [*self._place("next"), *self._beside.places(), *self._pointers()]
         lines += copies(self.context, buffer)
-        test = f"const int next = {tile} + {distance}; next < {self.tiles}"
+        test = f"const int next = {tile} + {distance}; next < {self.tile_count}"
         return [*CUDA.when(test, lines), "tw::cp_async_commit();"]
 
     def _tile(self) -> list[str]:
@@ -224,7 +257,7 @@ class RowsCode:
         across = f"{tile} / {chunks}" if chunks > 1 else tile
         tile_rows = int(context.tile.tile_rows(context.values))
         row = f"row0 + k * {self.context.number('block_rows')}"
-        inside = f"{row} < {rows.row_count} ? {row} : {rows.row_count - 1}"
+        inside = f"{row} < {context.row_count} ? {row} : {context.last_row}"
         chunk = context.steps * context.unroll * context.turn
         column = f"({context.integer})({tile} % {chunks}) * {chunk}" if chunks > 1 else "0"
         return [

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cuda.abi import open_count
 from tilewright.spaces.cuda.block_sums import BLOCK
 from tilewright.spaces.cuda.plan import Number, Plan, Size
 from tilewright.spaces.cuda.rows.source import Access, digits
@@ -26,10 +27,15 @@ LARGEST_INT = 2**31 - 1
 
 @dataclass(frozen=True)
 class Context(Plan):
-    """The kernel of ``rows`` under the decisions ``values``."""
+    """The kernel of ``rows`` under the decisions ``values``.
+
+    If ``rows_each`` is given, calls pass the extent of an open axis, with so many rows at each of
+    its points.
+    """
 
     rows: Rows
     values: Mapping[str, Decided]
+    rows_each: int | None = None
 
     @cached_property
     def use(self) -> Use:
@@ -233,10 +239,20 @@ class Context(Plan):
     @property
     def valid(self) -> str:
         """The C condition that row ``k`` is one of the problem's; empty if all rows are."""
-        rows = self.rows.row_count
+        rows = self.rows_each or self.rows.row_count
         if rows % int(self.tile.tile_rows(self.values)) == 0:
             return ""
-        return f"row0 + k * {self.number('block_rows')} < {rows}"
+        return f"row0 + k * {self.number('block_rows')} < {self.row_count}"
+
+    @property
+    def row_count(self) -> str:
+        """C text of the number of rows of a call."""
+        return open_count(self.rows_each) if self.rows_each else str(self.rows.row_count)
+
+    @property
+    def last_row(self) -> str:
+        """C text of the last row of a call."""
+        return f"{self.row_count} - 1" if self.rows_each else str(self.rows.row_count - 1)
 
     @property
     def is_copied(self) -> bool:

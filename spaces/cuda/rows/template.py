@@ -35,6 +35,7 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -72,13 +73,28 @@ class CudaRows(CudaTemplate):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
+        return self._kernel(schedule, self.entry(schedule))
+
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Return why an axis cannot be open: only the outermost axis of rows can."""
+        first, *_ = self.rows.rows
+        if axis not in first.names[:1]:
+            return f"{axis} is not the outermost axis of rows"
+        return why_not_outermost(self.rows.program, axis)
+
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
+        """Return the kernel of any number of rows, up to the program's."""
+        rows_each = self.rows.row_count // self.rows.program.extent[axis]
+        return self._kernel(schedule, f"{self.entry(schedule)}_open", rows_each)
+
+    def _kernel(self, schedule: Schedule, entry: str, rows_each: int | None = None) -> Kernel:
         values = schedule.values
         cluster = int(values["cluster"])
         layer = (
             max(self.cuda.multiprocessors // cluster - int(values["idle_clusters"]), 1) * cluster
         )
         most = int(values["blocks_per_sm"]) * layer
-        return RowsCode(Context(self.rows, values), self.entry(schedule), most).kernel()
+        return RowsCode(Context(self.rows, values, rows_each), entry, most).kernel()
 
 
 def _why_product(workload: Computation, target: CudaTarget) -> str | None:
