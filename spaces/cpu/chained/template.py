@@ -41,11 +41,11 @@ from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.tiles.decisions import TILE_VECTORS, WHOLE_TILE_ROWS
 from tilewright.spaces.cpu.vectors import wide
+from tilewright.spaces.derivation.chained.open_axis import why_not_open
 from tilewright.spaces.derivation.chained.scaling import with_scaled_scores
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
 from tilewright.spaces.derivation.chained.visited_tiles import VisitedTiles
 from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
-from tilewright.spaces.derivation.rows.passes import counting
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.ranges import ranges
@@ -53,7 +53,6 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_ROWS = 384
@@ -98,15 +97,7 @@ class ChainedTemplate(CorrectedTemplate, CpuTemplate):
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
         """Say why an axis cannot be open: only the outermost axis of a batch can, and the keys."""
-        program, batch = self.chained.program, self.chained.batch
-        if axis == self.chained.key.axis:
-            counts = counting(program, program.stages)
-            if counts:
-                return f"{min(counts)} is the number of keys"
-            return why_not_outermost(program, axis, reduced=True)
-        if not batch or batch[0].name != axis or batch[0].axis != axis:
-            return f"{axis} is neither the outermost axis of a batch nor that of the keys"
-        return why_not_outermost(program, axis)
+        return why_not_open(self.chained, axis, self.chained.batch)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel for any number of points of the batch's outermost axis, or of keys, up

@@ -11,6 +11,7 @@ from tilewright.spaces.cuda.chained.kinds import FLOAT8
 from tilewright.spaces.cuda.chained.sizes import ChainedSizes
 from tilewright.spaces.cuda.chains.access import Access, leaves
 from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.ends import rows_of
 from tilewright.spaces.cuda.chains.lanes import ROWS
 from tilewright.spaces.cuda.chains.spans import Spans
 from tilewright.spaces.cuda.chains.splits.merging import PartMerging
@@ -217,7 +218,7 @@ class Block(SplitKeys):
             f"shared + {self.sent_bytes}",
             self.sharer,
             self.key_part,
-            rows_inside("first_row", self.chained.row_count, self.rows, self.rows),
+            rows_inside("first_row", rows_of(self.chained), self.rows, self.rows),
             inside,
         )
 

@@ -25,9 +25,10 @@ from tilewright.spaces.cuda.chained.multiplying import Multiplying
 from tilewright.spaces.cuda.chained.operands import Operands
 from tilewright.spaces.cuda.chained.rows import BlockRows
 from tilewright.spaces.cuda.chains import lanes
+from tilewright.spaces.cuda.chains.ends import open_grid, open_parameter
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.target import WARP
-from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
+from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, OpenGrid, Source
 from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.magnitude import magnitudes
 
@@ -51,6 +52,7 @@ class ChainedCode:
             (self.block.threads, 1, 1),
             (self.block.split if self.block.is_cluster else 1, 1, 1),
             shared_bytes=int(self.block.sizes.shared_bytes(self.block.values)),
+            open_grid=self._open_grid(self.block.split),
         )
         called = {*functions, "floor"}
         has_places = bool(self.block.chained.found_places)
@@ -70,9 +72,21 @@ class ChainedCode:
     def _merge_launch(self) -> list[Launch]:
         if not self.block.merges_later:
             return []
-        blocks = self.block.merging.tiles * Ending(self.block).groups
-        threads, early = self.block.team_threads, self.block.begins_early
-        return [Launch((blocks, 1, 1), (threads, 1, 1), entry=self._merger, early=early)]
+        groups, early = Ending(self.block).groups, self.block.begins_early
+        return [
+            Launch(
+                (self.block.merging.tiles * groups, 1, 1),
+                (self.block.team_threads, 1, 1),
+                entry=self._merger,
+                early=early,
+                open_grid=self._open_grid(groups),
+            )
+        ]
+
+    def _open_grid(self, blocks: int) -> OpenGrid | None:
+        """Return how the grid of so many ``blocks`` for each tile depends on an open extent."""
+        slices = int(self.block.sizes.slices(self.block.values))
+        return open_grid(self.block.chained, self.block.rows, slices * blocks)
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -100,10 +114,11 @@ class ChainedCode:
     ) -> list[str]:
         """Return a kernel function; other kernels write the workspace while an ``early`` one
         runs."""
-        parameters = self.block.batch.parameters()
         alone = "" if early else "__restrict__ "
-        parameters += f", u8 *{alone}workspace" if self.block.merging.split > 1 else ""
-        return function(name, bounds, parameters, ["const int lane = threadIdx.x % 32;", *body])
+        workspace = [f"u8 *{alone}workspace"] if self.block.merging.split > 1 else []
+        given = [self.block.batch.parameters(), *workspace, *open_parameter(self.block.chained)]
+        lines = ["const int lane = threadIdx.x % 32;", *body]
+        return function(name, bounds, ", ".join(given), lines)
 
     def _threads(self) -> list[str]:
         """Print the declarations of a thread's warp and, if there are several, its team."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chained.columns import Columns
 from tilewright.spaces.cuda.chained.rows import BlockRows
+from tilewright.spaces.cuda.chains.ends import rows_of
 from tilewright.spaces.cuda.chains.finish import Finish
 from tilewright.spaces.cuda.chains.lanes import ROWS
 from tilewright.spaces.cuda.chains.recomputing import Recomputing
@@ -116,7 +117,7 @@ class Ending:
     @property
     def _own(self) -> str:
         """The C condition that row ``r`` of a lane is one of the product's."""
-        return f"warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4 < {self.block.chained.row_count}"
+        return f"warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4 < {rows_of(self.block.chained).count}"
 
     def _columns(self, columns: Columns, condition: str) -> list[str]:
         return [

@@ -11,6 +11,7 @@ from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chained.kinds import FLOAT8
 from tilewright.spaces.cuda.chained.tiles import SharedTile, Side
+from tilewright.spaces.cuda.chains.ends import End, rows_of
 from tilewright.spaces.cuda.mma.byte_fragments import ByteFragments
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES, Fragments
 from tilewright.spaces.derivation.products.splitting import Part
@@ -41,8 +42,9 @@ class Operands:
         return self._side(self.block.chained.key, self.block.keys, tile)
 
     def _side(self, part: Part, extent: int, first: str = "0") -> Side:
-        ends = part.extent % extent > 0
-        return Side((part,), extent, first, ends, whole=not ends)
+        end = End((part,), part.axis == self.block.chained.open_axis)
+        ends = not end.is_whole(extent)
+        return Side(end, extent, first, ends, whole=not ends)
 
     @property
     def depth(self) -> Side:
@@ -52,7 +54,7 @@ class Operands:
     @property
     def rows(self) -> Side:
         """The side of a tile along the block's rows."""
-        return Side(self.block.chained.rows, self.block.rows, "first_row", ends=False)
+        return Side(rows_of(self.block.chained), self.block.rows, "first_row", ends=False)
 
     @property
     def steps(self) -> int:

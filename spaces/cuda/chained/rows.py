@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.spaces.cuda.chained.block import Block
+from tilewright.spaces.cuda.chains.ends import keys_of, products_of, rows_of
 from tilewright.spaces.cuda.chains.lanes import ROWS
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.derivation.chained.text import key_bounds, split
@@ -23,15 +24,16 @@ class BlockRows:
         If keys are split, ``number`` leaves out the part.
         """
         sizes, values = self.block.sizes, self.block.values
-        tiles, slices = int(sizes.row_tiles(values)), int(sizes.slices(values))
+        chained, slices = self.block.chained, int(sizes.slices(values))
+        tiles, batches = rows_of(chained).tiles(self.block.rows), products_of(chained).count
         order = str(values["order"])
-        batches, integer = self.block.chained.batches, self.block.integer
+        integer = self.block.integer
         if order.startswith("rows"):
             tile, batch = f"block % {tiles}", f"block / {tiles}"
         else:
             tile, batch = f"block / {batches}", f"block % {batches}"
         if order.endswith("down"):
-            tile = f"{tiles - 1} - {tile}"
+            tile = f"{rows_of(chained).last_tile(self.block.rows)} - {tile}"
         row = f"first_row + warp * {self.block.slices * FRAGMENT}"
         return [
             f"const int block = {number} / {slices};",
@@ -46,14 +48,21 @@ class BlockRows:
         states."""
         count, chained, integer = ROWS * self.block.slices, self.block.chained, self.block.integer
         local = {part.name: f"q{i}" for i, part in enumerate(chained.rows)}
-        last = chained.row_count - 1
+        last = rows_of(chained).last
         body = [
             "const int own = warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4;",
             f"const {integer} row = tw_least(own, {last});",
             *split("row", chained.rows, local, integer),
             *(f"p{i}[r] = q{i};" for i in range(len(local))),
             f"{integer} begin, end;",
-            *key_bounds(chained, chained.bounds, "begin", "end", self.block.row.text),
+            *key_bounds(
+                chained,
+                chained.bounds,
+                "begin",
+                "end",
+                self.block.row.text,
+                keys_of(chained).count,
+            ),
             "low[r] = (int)begin;",
             "high[r] = (int)tw_most(end, 0);",
             *self.block.chain.of_rows(),

@@ -24,6 +24,7 @@ Decisions:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -41,6 +42,7 @@ from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGE
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.template import CudaTemplate
+from tilewright.spaces.derivation.chained.open_axis import why_not_open
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
@@ -99,10 +101,25 @@ class CudaChained(CorrectedTemplate, CudaTemplate):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
-        return self._code(schedule).kernel(self.arguments, frozenset(self.workload.functions))
+        return self._kernel(schedule, self.sizes, self.entry(schedule))
 
-    def _code(self, schedule: Schedule) -> ChainedCode:
-        return ChainedCode(Block(self.sizes, schedule.values), self.entry(schedule))
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Return why an axis cannot be open: only the outermost axis of products, of rows, and of
+        keys can."""
+        chained = self.sizes.chained
+        return why_not_open(chained, axis, chained.batch, chained.rows)
+
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
+        """Return the kernel for any extent of an axis, up to the workload's."""
+        sizes = replace(self.sizes, chained=replace(self.sizes.chained, open_axis=axis))
+        return self._kernel(schedule, sizes, f"{self.entry(schedule)}_open")
+
+    def _kernel(self, schedule: Schedule, sizes: ChainedSizes, entry: str) -> Kernel:
+        code = self._code(schedule, sizes, entry)
+        return code.kernel(self.arguments, frozenset(self.workload.functions))
+
+    def _code(self, schedule: Schedule, sizes: ChainedSizes, entry: str) -> ChainedCode:
+        return ChainedCode(Block(sizes, schedule.values), entry)
 
     def _sizes(self, chained: Chained) -> ChainedSizes:
         return ChainedSizes(chained)

@@ -18,6 +18,7 @@ from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.chains.access import Access
+from tilewright.spaces.cuda.chains.ends import End
 from tilewright.spaces.cuda.chains.scopes import ThreadScope
 from tilewright.spaces.cuda.mma.fragments import swizzled_tile
 from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
@@ -36,14 +37,14 @@ LEAST = 4
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a tile: ``extent`` points of the axes ``parts``, from ``first`` on, which is C.
+    """One side of a tile: ``extent`` points of all up to ``end``, from ``first`` on, which is C.
 
     Points are numbered through all axes. Those beyond the last are zeros if ``ends``, else the last
     again; there are none if tiles are ``whole``. Points before the first and from the second of
     ``within`` on, which are C, are zeros.
     """
 
-    parts: tuple[Part, ...]
+    end: End
     extent: int
     first: str
     ends: bool
@@ -51,12 +52,9 @@ class Side:
     within: tuple[str, str] | None = None
 
     @property
-    def points(self) -> int:
-        """The number of points of all axes."""
-        count = 1
-        for part in self.parts:
-            count *= part.extent
-        return count
+    def parts(self) -> tuple[Part, ...]:
+        """The axes."""
+        return self.end.parts
 
     def names(self, prefix: str) -> dict[str, str]:
         """Return the C variables of the axes."""
@@ -65,7 +63,7 @@ class Side:
     def declare(self, index: str, prefix: str, integer: str) -> list[str]:
         """Print the declarations of the axes of the point ``index`` of the tile."""
         number = f"{self.first} + {index}"
-        number = number if self.whole else f"tw_least({number}, {self.points - 1})"
+        number = number if self.whole else f"tw_least({number}, {self.end.last})"
         names = self.names(prefix)
         if len(self.parts) == 1:
             return [f"const {integer} {name} = {number};" for name in names.values()]
@@ -127,7 +125,9 @@ class SharedTile:
         part, place = self.fast.parts[0], self.access.view.places[read].offset
         if place.step(part.name) != 1:
             return 0
-        return gcd(self.piece, part.extent, place.without([part.name]).divisor)
+        every = self.fast.end
+        many = every.each if every.is_open else every.most
+        return gcd(self.piece, many, place.without([part.name]).divisor)
 
     def copy(self, stage: str) -> list[str]:
         """Print how copies of the tile to the address ``stage`` are started."""
@@ -201,7 +201,7 @@ class SharedTile:
             ]
             found[read] = f"(float){name}[v]" if element.is_integer else f"tw::to_float({name}[v])"
         if lines:
-            begin = f"tw_least({self.fast.first} + {first.text}, {self.fast.points - self.piece})"
+            begin = f"tw_least({self.fast.first} + {first.text}, {self.fast.end.most - self.piece})"
             lines.insert(0, f"const {self.access.integer} begin = {begin};")
         return lines, found
 
@@ -212,5 +212,5 @@ class SharedTile:
                 low, high = side.within
                 tests += [f"{side.first} + {point} >= {low}", f"{side.first} + {point} < {high}"]
             elif side.ends:
-                tests.append(f"{side.first} + {point} < {side.points}")
+                tests.append(f"{side.first} + {point} < {side.end.count}")
         return " && ".join(tests)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tilewright.spaces.cuda.chained.sizes import ChainedSizes
 from tilewright.spaces.cuda.chained.template import TENSOR_CORES, CudaChained
 from tilewright.spaces.cuda.chained_deep.block import DeepBlock
 from tilewright.spaces.cuda.chained_deep.code import DeepCode
@@ -43,8 +44,9 @@ class ChainedDeep(CudaChained):
         """
         return self._why_whole() or super().why_unfit()
 
-    def _code(self, schedule: Schedule) -> DeepCode:
-        return DeepCode(DeepBlock(self.sizes, schedule.values), self.entry(schedule))
+    def _code(self, schedule: Schedule, sizes: ChainedSizes, entry: str) -> DeepCode:
+        assert isinstance(sizes, DeepSizes)
+        return DeepCode(DeepBlock(sizes, schedule.values), entry)
 
     def _sizes(self, chained: Chained) -> DeepSizes:
         return DeepSizes(chained)

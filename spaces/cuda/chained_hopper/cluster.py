@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
 from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.ends import rows_of
 from tilewright.spaces.cuda.chains.splits.merging import PartMerging
 from tilewright.spaces.cuda.chains.splits.rooms import SHARED, Crew
 from tilewright.spaces.cuda.chains.splits.sending import ALL_READY, VECTOR, SentParts, rows_inside
@@ -71,6 +72,6 @@ class ClusterParts:
             "parts_full + 8 * group",
             "sharer",
             "sharer",
-            rows_inside("group_row", plan.chained.row_count, SLICE, rows),
+            rows_inside("group_row", rows_of(plan.chained), SLICE, rows),
             inside,
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.ends import keys_of
 from tilewright.spaces.cuda.chains.lanes import REFERENCES
 from tilewright.spaces.cuda.chains.scopes import ExactScope, ThreadScope
 from tilewright.spaces.derivation.chained.view import Chained
@@ -68,7 +69,7 @@ class Recomputing:
 
     def _each_key(self, test: str, body: Sequence[str]) -> list[str]:
         """Return a loop over the visited keys for which a test on ``inside`` holds."""
-        last = f"tw_least({self.last}, {self._chained.key.extent})"
+        last = f"tw_least({self.last}, {keys_of(self._chained).count})"
         inside = "bool inside = key >= low[r] && key < high[r];"
         inner = [inside, *self._conditions(), *CUDA.when(test, body)]
         return CUDA.loop("key", last, inner, first=self.first, unroll=1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.chains.access import Access
+from tilewright.spaces.cuda.chains.ends import keys_of, rows_of
 from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
 from tilewright.spaces.derivation.chained.text import extreme, key_bounds, spans
 from tilewright.spaces.kernels.text import CUDA
@@ -44,9 +45,10 @@ class Spans:
     def ends(self, keys: int) -> tuple[bool, bool]:
         """Return whether some row's keys begin after the first of a tile, or end before the
         last."""
-        key = self.access.view.key
-        steps = [index.coefficient(key.name) for index in self.access.view.bounds]
-        return any(s > 0 for s in steps), any(s <= 0 for s in steps) or key.extent % keys > 0
+        view = self.access.view
+        steps = [index.coefficient(view.key.name) for index in view.bounds]
+        cut = not keys_of(view).is_whole(keys)
+        return any(s > 0 for s in steps), any(s <= 0 for s in steps) or cut
 
     def block_lines(self, first_row: str, rows: int, first: str, last: str) -> list[str]:
         """Print ``first`` and ``last``, between which are the keys that any of ``rows`` rows
@@ -61,14 +63,15 @@ class Spans:
         return self._lines(first_row, rows, first, last, most=False)
 
     def _lines(self, first_row: str, rows: int, first: str, last: str, most: bool) -> list[str]:
-        integer, end = self.access.integer, self.access.view.row_count - 1
+        view, integer = self.access.view, self.access.integer
+        end = rows_of(view).last
         known = [index for index in self._bounds(most) if index is not None]
         names = [f"{e}_{name}" for name in self._rows.values() for e in ("low", "high")]
         access = self.access.knowing({name: name for name in names})
         body = [
             f"const {integer} upper = tw_least({first_row}, {end});",
             f"const {integer} lower = tw_least({first_row} + {rows - 1}, {end});",
-            *spans("upper", "lower", self.access.view.rows, self._rows, integer),
-            *key_bounds(self.access.view, known, first, last, access.text),
+            *spans("upper", "lower", view.rows, self._rows, integer),
+            *key_bounds(view, known, first, last, access.text, keys_of(view).count),
         ]
         return [f"{integer} {first}, {last};", *CUDA.block(*body)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.spaces.cuda.chains.access import key_number, row_number
 from tilewright.spaces.cuda.chains.corrections import Corrections
+from tilewright.spaces.cuda.chains.ends import keys_of
 from tilewright.spaces.cuda.chains.far import Shift
 from tilewright.spaces.cuda.chains.lanes import FINITE, REFERENCES, ROWS, over_rows, selected
 from tilewright.spaces.cuda.chains.parts import Parts
@@ -274,7 +275,7 @@ class TileChain:
 
         Keys of some may be past the last: they read the last one's arrays.
         """
-        last = self.chain.chained.key.extent - 1
+        last = keys_of(self.chain.chained).last
         key = f"tw_least(first + at, {last})" if self.masked or self.masked_value else "first + at"
         known = [
             "const int h = e / 2 % 2, at = e / 4 * 8 + e % 2;",

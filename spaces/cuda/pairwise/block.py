@@ -8,6 +8,7 @@ from functools import cached_property
 
 from tilewright.spaces.cuda.chained.tiles import SharedTile, Side
 from tilewright.spaces.cuda.chains.access import Access
+from tilewright.spaces.cuda.chains.ends import End
 from tilewright.spaces.cuda.chains.scopes import ThreadScope
 from tilewright.spaces.cuda.chains.spans import Spans
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT, Fragments
@@ -127,7 +128,7 @@ class Block:
 
     def stay_tile(self, matrix: Matrix) -> SharedTile:
         """Return the tile of a factor that stays."""
-        side = Side(self.of.staying, self.stay, "first_point", ends=False)
+        side = Side(End(self.of.staying), self.stay, "first_point", ends=False)
         return self._tile(matrix, side)
 
     def pass_tile(self, matrix: Matrix, first: str) -> SharedTile:
@@ -136,7 +137,7 @@ class Block:
         Points lie along its fast side where the array has them so.
         """
         ends = self.of.pass_count % self.tile > 0
-        points = Side(self.of.passing, self.tile, first, ends, whole=not ends)
+        points = Side(End(self.of.passing), self.tile, first, ends, whole=not ends)
         usual = self._tile(matrix, points)
         turned = self._tile(matrix, points, turned=True)
         return turned if not usual.vector and turned.vector else usual
@@ -187,4 +188,4 @@ class Block:
 
 def _side(part: Part) -> Side:
     ends = part.extent % FRAGMENT > 0
-    return Side((part,), padded(part), "0", ends, whole=not ends)
+    return Side(End((part,)), padded(part), "0", ends, whole=not ends)

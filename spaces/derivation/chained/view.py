@@ -58,7 +58,8 @@ class Chained(RowsAndKeys):
     """A program so.
 
     Expressions read ``score``, operands at ``places``, and reductions by name: their states in
-    ``scalars`` and weights, their results in outputs.
+    ``scalars`` and weights, their results in outputs. Calls give the extent of ``open_axis``, if
+    there is one; that of the program is the most.
     """
 
     depth: Part
@@ -70,6 +71,7 @@ class Chained(RowsAndKeys):
     scalars: tuple[ChainReduction, ...]
     weighings: tuple[Weighing, ...]
     outputs: tuple[ChainedOutput, ...]
+    open_axis: str | None = None
 
     @property
     def offsets(self) -> tuple[Index, ...]:

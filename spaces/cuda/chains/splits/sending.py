@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tilewright.spaces.cuda.chains.ends import End
 from tilewright.spaces.cuda.chains.splits.leaving import SHARERS
 from tilewright.spaces.cuda.chains.splits.merging import PartMerging
 from tilewright.spaces.cuda.chains.splits.splitting import receivers
@@ -152,11 +153,11 @@ class SentParts:
         return CUDA.loop("q", self.receivers, inner, unroll=True)
 
 
-def rows_inside(first: str, count: int, rows: int, of: int) -> str:
+def rows_inside(first: str, every: End, rows: int, of: int) -> str:
     """Return C text of how many of ``rows`` rows, from ``first`` on, are rows of a product.
 
-    The product has ``count`` rows and is cut into tiles of ``of`` rows.
+    The product has ``every`` row and is cut into tiles of ``of`` rows.
     """
-    if count % of == 0:
+    if every.is_whole(of):
         return str(rows)
-    return f"tw_least(tw_most({count} - {first}, 0), {rows})"
+    return f"tw_least(tw_most({every.count} - {first}, 0), {rows})"
