@@ -15,7 +15,7 @@ from tilewright.spaces.cuda.blocks.segments import segments_of
 from tilewright.spaces.cuda.blocks.sizes import BlockSizes
 from tilewright.spaces.cuda.blocks.tile_grid import TileGrid
 from tilewright.spaces.cuda.plan import Plan, Size
-from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.kernel import Call, Kernel, Launch, OpenGrid, Source, arguments
 from tilewright.spaces.schedule import Value
 
 
@@ -61,6 +61,11 @@ class GridCode(Plan, ABC):
         rows, columns = self.sizes.block(self.values)
         return int(rows), int(columns)
 
+    @property
+    def open_grid(self) -> OpenGrid | None:
+        """The dependence of the launch on an open extent."""
+        return self.grid.open_grid
+
     threads = Size()
     shared_bytes = Size()
 
@@ -82,7 +87,7 @@ class GridCode(Plan, ABC):
             self.grid.blocks,
             (self.threads, 1, 1),
             shared_bytes=self.shared_bytes,
-            open_grid=self.grid.open_grid,
+            open_grid=self.open_grid,
         )
         call = Call(
             self.entry,

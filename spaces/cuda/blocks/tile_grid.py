@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import TaskMapping, spatial
-from tilewright.spaces.cuda.abi import OPEN_EXTENT
 from tilewright.spaces.cuda.blocks.batch import number_lines, product_number, x_numbers
 from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.open_walk import OpenWalk
 from tilewright.spaces.cuda.blocks.segments import drawn_row_tiles, row_tiles
 from tilewright.spaces.cuda.target import MOST_BLOCKS
 from tilewright.spaces.kernel import OpenGrid
-from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.numerics.adding import IN_ONE_OF_PRODUCTS
 from tilewright.spaces.template import Decision, Rule
 
@@ -38,8 +38,8 @@ class TileGrid:
 
     Blocks walk ``raster`` (one of :data:`RASTERS`) in bands of ``group`` tiles, crossing the band
     first. ``splits`` blocks share the depth of a tile. Each of the ``batches`` products of a batch
-    has as many tiles, see :mod:`spaces.cuda.blocks.batch`. ``open_grid`` is how the blocks follow
-    from the rows of a call, if these are not known.
+    has as many tiles, see :mod:`spaces.cuda.blocks.batch`. If ``open_rows`` is
+    given, calls give the number of rows, and a tile has so many.
     """
 
     rows: int
@@ -49,7 +49,7 @@ class TileGrid:
     group: int = 1
     splits: int = 1
     batches: int = 1
-    open_grid: OpenGrid | None = None
+    open_rows: int | None = None
 
     @property
     def mapping(self) -> TaskMapping:
@@ -60,21 +60,30 @@ class TileGrid:
         bands, width = _bands(self.columns, self.group)
         return spatial(1, bands) * spatial(self.rows, 1) * spatial(1, width)
 
+    @cached_property
+    def open_walk(self) -> OpenWalk | None:
+        """The order of tiles where calls give the number of rows."""
+        if self.open_rows is None:
+            return None
+        along_rows = self.raster == "along_rows"
+        _, band = _bands(self.columns if along_rows else self.rows, self.group)
+        return OpenWalk(self.open_rows, self.rows, self.columns, band, along_rows)
+
+    @property
+    def open_grid(self) -> OpenGrid | None:
+        """The dependence of the launch on the rows of a call."""
+        walk = self.open_walk
+        return OpenGrid(walk.step, walk.places_each) if walk else None
+
     @property
     def blocks(self) -> tuple[int, int, int]:
         """Extents of the launch."""
+        if self.open_walk:
+            return (self.rows * self.open_walk.places_each, self.splits, 1)
         tiles = self.mapping.num_workers
         if x_numbers(self.batches):
             return (tiles * self.batches, self.splits, 1)
         return (tiles, self.splits, self.batches)
-
-    def opened(self, height: int) -> OpenTileGrid:
-        """Return the grid of calls that give their number of rows, ``height`` a tile."""
-        own = vars(self)
-        if self.raster == "along_columns":
-            return OpenTileGrid(**own | {"open_grid": OpenGrid(height, self.columns)})
-        bands, width = _bands(self.columns, self.group)
-        return OpenTileGrid(**own | {"group": width, "open_grid": OpenGrid(height, bands * width)})
 
     @property
     def number(self) -> list[str]:
@@ -108,22 +117,20 @@ class TileGrid:
 
         def lines(tile: tuple[Any, ...]) -> list[str]:
             row, column = tile
-            return [*self.tile_lines(row.text, column.text), *body()]
+            return [
+                f"const int tile_row = {row.text};",
+                f"const int tile_column = {column.text};",
+                *self.depth_lines("(int)blockIdx.y"),
+                *body(),
+            ]
 
+        if walk := self.open_walk:
+            return [*walk.count(), *walk.emit("(int)blockIdx.x", lines)]
         tiles = self.mapping.num_workers
         block = f"(blockIdx.x % {tiles})" if x_numbers(self.batches) else "blockIdx.x"
         return self.mapping.emit(
             block, lines, extents=(self.rows, self.columns), integer="int", language="cuda"
         )
-
-    def tile_lines(self, row: str, column: str) -> list[str]:
-        """Print the declarations of a block's tile at (row, column), and of its part of the
-        depth."""
-        return [
-            f"const int tile_row = {row};",
-            f"const int tile_column = {column};",
-            *self.depth_lines("(int)blockIdx.y"),
-        ]
 
     def depth_lines(self, part: str) -> list[str]:
         """Print the declarations of the steps of share number ``part`` (C text) of a depth."""
@@ -137,46 +144,11 @@ class TileGrid:
         ]
 
 
-class OpenTileGrid(TileGrid):
-    """A grid whose rows follow from the call: the last band of rows has those that are left, so
-    that no block is there for more."""
-
-    @property
-    def blocks(self) -> tuple[int, int, int]:
-        """Extents of the launch with the most rows."""
-        assert self.open_grid is not None
-        return (self.rows * self.open_grid.blocks, self.splits, 1)
-
-    def emit(self, body: Callable[[], Sequence[str]]) -> list[str]:
-        """Print the same as for a known number of rows."""
-        assert self.open_grid is not None
-        height, group, block = self.open_grid.step, self.group, "(int)blockIdx.x"
-        count = f"const int tile_rows = ({OPEN_EXTENT} + {height - 1}) / {height};"
-        if self.raster == "along_rows":
-            column = f"{block} / {group} / tile_rows * {group} + {block} % {group}"
-            lines = [*self.tile_lines(f"{block} / {group} % tile_rows", column), *body()]
-            is_whole = self.columns % group == 0
-            return [count, *(lines if is_whole else CUDA.when(f"{column} < {self.columns}", lines))]
-        if group == 1:
-            return [
-                *self.tile_lines(f"{block} / {self.columns}", f"{block} % {self.columns}"),
-                *body(),
-            ]
-        band = group * self.columns
-        return [
-            count,
-            f"const int first = {block} / {band} * {group};",
-            f"const int high = tile_rows - first < {group} ? tile_rows - first : {group};",
-            *self.tile_lines(f"first + {block} % {band} % high", f"{block} % {band} / high"),
-            *body(),
-        ]
-
-
 def tile_grid(
     product: Tiled, block_rows: int, block_columns: int, depth: int, values: Mapping[str, Any]
 ) -> TileGrid:
     """Return the grid of tiles of this size, with the decisions of :func:`grid_decisions`."""
-    grid = TileGrid(
+    return TileGrid(
         int(row_tiles(product, block_rows)),
         int(ceil_div(product.columns, block_columns)),
         int(ceil_div(product.terms, depth)),
@@ -184,8 +156,8 @@ def tile_grid(
         int(values["raster_group"]),
         int(values["splits"]),
         product.batches,
+        block_rows if product.is_open else None,
     )
-    return grid.opened(block_rows) if product.is_open else grid
 
 
 def grid_decisions() -> tuple[Decision, ...]:

@@ -45,6 +45,7 @@ class HopperCode:
             cluster=(plan.grid.cluster_size, 1, 1),
             shared_bytes=plan.shared_bytes,
             tensor_maps=tuple(self.tensor_maps.values()),
+            open_grid=plan.grid.open_grid,
         )
         workload, workspace = plan.product.workload, plan.split.workspace_bytes
         given = arguments(workload.inputs, workload.outputs)

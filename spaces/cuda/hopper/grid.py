@@ -7,7 +7,7 @@ so that tiles computed at the same time are near each other in the order and sha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.blocks.tile_grid import RASTERS, TileGrid
+from tilewright.spaces.kernel import OpenGrid
 
 ORDERS = (*RASTERS, "hilbert")
 MOST_IN_TABLE = 1 << 14
@@ -28,7 +29,8 @@ class PersistentGrid:
     Each tile has ``depth_tiles`` steps. ``order`` is one of :data:`ORDERS`, the first two of which
     go in bands of ``group`` tiles. ``splits`` clusters share the depth of a tile or, if
     ``together``, as many blocks of one cluster, each of which then takes one place only. The device
-    holds ``slots`` blocks at a time. The ``batches`` products of a batch follow each other.
+    holds ``slots`` blocks at a time. The ``batches`` products of a batch follow each other. If
+    ``open_rows`` is given, calls give the number of rows, and a tile has so many.
     """
 
     tiles: tuple[int, int]
@@ -40,6 +42,7 @@ class PersistentGrid:
     slots: int
     together: bool = False
     batches: int = 1
+    open_rows: int | None = None
 
     @property
     def cluster_size(self) -> int:
@@ -56,13 +59,26 @@ class PersistentGrid:
     def _walk(self) -> TileGrid:
         """The order in bands."""
         raster = RASTERS[0] if self.order == "hilbert" else self.order
-        return TileGrid(*self.shape, self.depth_tiles, raster, self.group, self.splits)
+        high = self.open_rows and self.open_rows * self.cluster[0]
+        grid = TileGrid(*self.shape, self.depth_tiles, raster, self.group, self.splits)
+        return replace(grid, open_rows=high)
+
+    @property
+    def open_grid(self) -> OpenGrid | None:
+        """The dependence of the launch on the rows of a call."""
+        walk = self._walk.open_walk
+        if walk is None:
+            return None
+        size, shares = self.cluster_size, 1 if self.together else self.splits
+        return OpenGrid(walk.step, walk.places_each * shares * size, most=self.blocks)
 
     @property
     def places(self) -> int:
         """Places of the order; some may hold no tile."""
         if self.order == "hilbert":
             return self.shape[0] * self.shape[1]
+        if walk := self._walk.open_walk:
+            return walk.rows * walk.places_each
         return self._walk.mapping.num_workers
 
     @property
@@ -109,6 +125,11 @@ class PersistentGrid:
             return [*coordinates, *self._walk.depth_lines("part"), *body()]
 
         head, place = [], "work"
+        places, work, before = str(self.places), str(self.work), list[str]()
+        if walk := self._walk.open_walk:
+            places = "places"
+            before = [*walk.count(), f"const int places = {walk.places};"]
+            work = places if self.together else f"places * {self.splits}"
         if self.batches > 1:
             place, one = "within", self._work_of_one
             head = [f"const int number = work / {one};", f"const int within = work % {one};"]
@@ -116,13 +137,14 @@ class PersistentGrid:
             head.append("const int part = (int)rank;")
         elif self.splits > 1:
             head += [
-                f"const int part = {place} / {self.places};",
-                f"const int place = {place} % {self.places};",
+                f"const int part = {place} / {places};",
+                f"const int place = {place} % {places};",
             ]
             place = "place"
         first = "(int)blockIdx.x" + ("" if self.cluster_size == 1 else f" / {self.cluster_size}")
-        turns = f"for (int work = {first}; work < {self.work}; work += {self.clusters}) {{"
+        turns = f"for (int work = {first}; work < {work}; work += {self.clusters}) {{"
         return [
+            *before,
             # no loop: the compiler does not see that it has one turn, and it would cost registers
             *(["{", f"  const int work = {first};"] if self.together else [turns]),
             *(f"  {line}" for line in [*head, *self._at(place, table, lines)]),
@@ -136,6 +158,8 @@ class PersistentGrid:
         if self.order == "hilbert":
             tile = (index("(int)(packed >> 16)", rows), index("(int)(packed & 0xffff)", columns))
             return [f"const u32 packed = {table}[{place}];", *lines(tile)]
+        if walk := self._walk.open_walk:
+            return walk.emit(place, lines)
         return self._walk.mapping.emit(
             place, lines, extents=(rows, columns), integer="int", language="cuda"
         )

@@ -176,6 +176,7 @@ class HopperPlan(Plan):
             self.target.multiprocessors * self.number("blocks_per_sm"),
             self.sharers[1] > 1,
             self.product.batches,
+            block_rows if self.product.is_open else None,
         )
 
     @cached_property

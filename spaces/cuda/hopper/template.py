@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,6 +38,7 @@ from tilewright.spaces.quantities import widened
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
+from tilewright.spaces.workloads.open_axis import why_no_open_rows
 from tilewright.spaces.workloads.product import Product
 from tilewright.spaces.workloads.workload import Workload
 
@@ -136,8 +138,26 @@ class Hopper(WarpgroupTemplate):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
-        plan = HopperPlan(self.sizes, self.cuda, schedule.values)
-        return HopperCode(plan, self.entry(schedule)).kernel(prelude(self.product))
+        return self._kernel(schedule, self.sizes, self.entry(schedule))
+
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Return why an axis cannot be open: only the rows of one product can, in orders that do
+        not depend on their number."""
+        if not isinstance(self.product, Product):
+            return "rows are no axis of matrices as they lie in memory"
+        if schedule.values["raster"] == "hilbert":
+            return "a Hilbert curve is that of one number of rows"
+        return why_no_open_rows(self.product, axis)
+
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
+        """Return the kernel of any number of rows, up to the product's."""
+        assert isinstance(self.product, Product)
+        sizes = replace(self.sizes, product=replace(self.product, is_open=True))
+        return self._kernel(schedule, sizes, f"{self.entry(schedule)}_open")
+
+    def _kernel(self, schedule: Schedule, sizes: HopperSizes, entry: str) -> Kernel:
+        plan = HopperPlan(sizes, self.cuda, schedule.values)
+        return HopperCode(plan, entry).kernel(prelude(self.product))
 
     def _blocks(self, sizes: HopperSizes, c: Any) -> Blocks:
         """Return what blocks do and take, for :func:`grid_quantities`.

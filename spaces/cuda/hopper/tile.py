@@ -65,6 +65,7 @@ def matrix_map(
         (operand.stride(axes[1]) * size,),
         box,
         swizzle,
+        open=axes.index(product.row) if product.is_open and product.row in axes else None,
     )
     if not product.batch:
         return spec

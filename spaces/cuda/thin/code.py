@@ -66,8 +66,13 @@ class ThinCode(GridCode):
             int(ceil_div(thin.terms, self.tile.depth)),
             splits=self.tile.number("splits"),
             batches=self.product.batches,
-            open_grid=None if thin.column_end == thin.many else OpenGrid(columns),
         )
+
+    @property
+    def open_grid(self) -> OpenGrid | None:
+        """The dependence of the launch on an open number of columns."""
+        thin = self.sizes.thin
+        return None if thin.column_end == thin.many else OpenGrid(self.tile.columns)
 
     @cached_property
     def small(self) -> SmallOperand:
