@@ -1,4 +1,4 @@
-"""Gradients by derivation beside torch's own backward, on one thread; see README.md."""
+"""Gradients by derivation beside torch's own backward, on one thread or a GPU; see README.md."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from experiments.gradients.cases import CASES, Case
+from experiments.gradients.gpu_cases import GPU_CASES
 from experiments.turns import in_turns, medians, ratio
 from tilewright import Program, Target, best, detect_target, gradient, saving, tune
 from tilewright.spaces.language.evaluation import evaluate
@@ -85,16 +86,26 @@ def _summary(times: Mapping[str, list[float]]) -> dict[str, Any]:
 def main(given: Sequence[str] | None = None) -> None:
     """Compare, print a line for each case, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--only", nargs="*", default=[], metavar="CASE")
     parser.add_argument("--seconds", type=float, default=30, help="of tuning each; 0 for none")
+    parser.add_argument("--minutes", type=float, default=4, help="for all of it on a GPU")
+    parser.add_argument("--jobs", type=int, default=0, help="processes beside a GPU; 0: all cores")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--small", action="store_true", help="small sizes, to try the command out")
     parser.add_argument("--db", default="gradients.db")
     parser.add_argument("--out", type=Path, default=OUT / "results.json")
     asked = parser.parse_args(given)
+    known = GPU_CASES if asked.target == "cuda" else CASES
+    if unknown := [name for name in asked.only if name not in known]:
+        parser.error(f"there is no case {unknown[0]!r}; allowed: {', '.join(known)}")
+    if asked.target == "cuda":
+        from experiments.gradients import gpu
+
+        return gpu.main(asked)
     torch.set_num_threads(1)
     target, found = detect_target("cpu", 1), {}
-    for name in asked.only:
+    for name in asked.only or CASES:
         case = _small(CASES[name]) if asked.small else CASES[name]
         own = found[name] = compare(case, target, asked.seconds, asked.rounds, asked.db)
         lower, upper = own["quartiles"]
