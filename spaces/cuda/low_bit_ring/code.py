@@ -315,14 +315,18 @@ class RingCode:
         body = [f"u32 w[{together}][{bits}];"]
         if self._apart:
             body.append(f"float t[{together}][{self._count}][4];")
+        lines = []
+        for step in range(0, steps, 2):
+            if self.sizes.shares_fragments:
+                lines += self.ring.fragments(step // 2)
         for part, own in enumerate(parts):
+            lines += self._shared_sums(part, own)
             for step in own:
+                if step % 2 == 0 and not self.sizes.shares_fragments:
+                    body += self.ring.fragments(step // 2)
                 body += self._step(step, part, first=step == own[0])
             if self._apart:
                 body += self._over_tiles([*self._values(part, False), *self._correct(part)])
-        lines = [line for half in range(steps // 2) for line in self.ring.fragments(half)]
-        for part, own in enumerate(parts):
-            lines += self._shared_sums(part, own)
         step = self._number("interleave")
         return CUDA.block(*lines, *CUDA.loop("j", self._tiles, body, step=step, unroll=True))
 

@@ -21,7 +21,7 @@ from tilewright.spaces.low_bit.order import DEPTH, ROWS, tile_bytes
 BARRIER = 8
 APART = 4
 """Floats between rows of sums, so that lanes of a warp meet all banks."""
-SPARE = 48
+SPARE = 24
 """Registers of a thread beside its sums, words and activations."""
 
 
@@ -98,6 +98,13 @@ class RingSizes(CodedSizes):
         their scale multiplies them."""
         return self.late & self.is_grouped | self.raised
 
+    @property
+    def shares_fragments(self) -> Any:
+        """Tell whether activations stay in registers for a whole stage, since tiles of a warp
+        meet them one after the other, or what they share is computed first."""
+        several = self.values["interleave"] < self.values["warp_tiles"]
+        return several | self.raised
+
     # -- memory ------------------------------------------------------------------------------------
 
     @property
@@ -158,6 +165,7 @@ class RingSizes(CodedSizes):
         values = self.values
         bits, each = self.pairs.decoding.bits, FLOAT * self.rows // COLUMNS
         sums = (values["warp_tiles"] + values["interleave"] * self.apart + 1) * each
-        fragments = self.rows // COLUMNS * self.depth // COLUMNS
+        shared = np.where(self.shares_fragments, self.depth // COLUMNS, DEPTH // COLUMNS // 2)
+        fragments = self.rows // COLUMNS * shared
         ahead = ceil_div(self.value_columns, WARP) * self.shared_values
         return SPARE + sums + fragments + values["interleave"] * bits + ahead
