@@ -24,7 +24,7 @@ from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.cuda.intrinsics import device_text
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.kernel import Call
+from tilewright.spaces.kernel import Call, Source
 
 LEAST_BATCH = 16
 PER_JOB = 3  # kernels of a batch: one takes several times as long as another to compile
@@ -104,9 +104,7 @@ class NvrtcBuilder:
 
     def _compiled(self, text: str) -> Compilation:
         """Return the cubin from the cache if it is there; only what succeeded is kept."""
-        compiler = self._version, self._target.compiler_version
-        key = repr((text, self._target.name, FLAGS, compiler))
-        file = CachedFile("cubins", hashlib.sha256(key.encode()).hexdigest())
+        file = _cached(text, self._target, self._version)
         if (content := file.read()) is not None:
             return _unpacked(content)
         fresh = compile_cubin(text, self._target.name, self._time_limit, self._closing.is_set)
@@ -114,6 +112,22 @@ class NvrtcBuilder:
             with suppress(InputError):  # a full cache costs time, but no answer
                 file.write(_packed(fresh.cubin, fresh.log))
         return fresh
+
+
+def is_built(source: Source, target: CudaTarget) -> bool:
+    """Tell whether a kernel's cubin is in the user's cache, so that building it needs no
+    compiler."""
+    try:
+        text = device_text(source.text) + source.text
+    except InputError:  # an intrinsic that does not exist
+        return False
+    return _cached(text, target, compiler_version()).read() is not None
+
+
+def _cached(text: str, target: CudaTarget, version: str) -> CachedFile:
+    """Return the file of the cubin of a text in the user's cache."""
+    key = repr((text, target.name, FLAGS, (version, target.compiler_version)))
+    return CachedFile("cubins", hashlib.sha256(key.encode()).hexdigest())
 
 
 def _packed(cubin: bytes, log: str) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tilewright.measure.cpu.binaries import is_built
 from tilewright.scheduler.functions.arrays import ends_of
 from tilewright.scheduler.functions.caller import CallParts
 from tilewright.scheduler.functions.kernel_call import KernelCall, loaded
@@ -63,6 +64,12 @@ class CpuFunction(KernelFunction):
             return KernelCall(kernel, library, runtime, calling, None, idle, extent).fastest
 
         return at
+
+    @classmethod
+    def is_built(cls, kernel: Kernel, target: Target) -> bool:
+        """Tell whether the kernel's library is there."""
+        assert isinstance(target, CpuTarget)
+        return is_built(kernel.source, target)
 
     @classmethod
     def remade(cls, workload: Workload, target: Target, *parts: Any) -> Self:

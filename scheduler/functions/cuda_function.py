@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.measure.cuda.device import DeviceError
+from tilewright.measure.cuda.nvrtc import is_built
 from tilewright.measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
 from tilewright.measure.registry import builder_for
 from tilewright.scheduler.functions.arrays import ends_of, holds_indices
@@ -16,9 +17,11 @@ from tilewright.scheduler.functions.kernel_function import (
     KernelFunction,
     RefusedKernelError,
 )
+from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.calling import Calling, calling_of
 
 
@@ -64,6 +67,12 @@ class CudaFunction(KernelFunction):
             return CudaCall(device, kernel.call, calling, extent=extent).__call__
 
         return at
+
+    @classmethod
+    def is_built(cls, kernel: Kernel, target: Target) -> bool:
+        """Tell whether the kernel's cubin is there."""
+        assert isinstance(target, CudaTarget)
+        return is_built(kernel.source, target)
 
 
 def _cubin(candidate: Candidate) -> bytes:

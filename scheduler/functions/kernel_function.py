@@ -57,6 +57,11 @@ class KernelFunction:
         """Return the calls of an open ``kernel`` of a schedule, built, by extent and arrays."""
         raise NotImplementedError
 
+    @classmethod
+    def is_built(cls, kernel: Kernel, target: Target) -> bool:
+        """Tell whether calling a kernel here needs no compiler, as far as that is known."""
+        return False
+
     def __copy__(self) -> Self:
         """Return the function itself, as for every function."""
         return self

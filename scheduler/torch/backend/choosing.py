@@ -12,7 +12,6 @@ import torch
 from torch import fx
 from torch._inductor import config as inductor_config
 
-from tilewright.measure.cpu.binaries import is_built
 from tilewright.measure.database import Database
 from tilewright.scheduler.answer import Answer
 from tilewright.scheduler.query import query
@@ -33,6 +32,7 @@ from tilewright.scheduler.torch.backend.weights import like_packed, packed_tenso
 from tilewright.scheduler.torch.kernels.functions import by_table, function_for, functions
 from tilewright.scheduler.torch.operator.definition import put
 from tilewright.scheduler.torch.regions.region import Region
+from tilewright.spaces.backends import backend
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
@@ -138,9 +138,10 @@ class Choosing:
             return True
         if choice.table is not None:
             return are_built(choice.table, self.target)
-        if answer is None or not is_measured(choice) or not isinstance(self.target, CpuTarget):
+        if answer is None or not is_measured(choice):
             return False
-        return is_built(answer.space.lower(answer.schedule).source, self.target)
+        function = backend(self.target.kind).part("function")
+        return bool(function.is_built(answer.space.lower(answer.schedule), self.target))
 
     def _make(self, choice: Choice) -> None:
         """Make the function of a choice; a kernel that fails leaves it to torch."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.measure.cpu.binaries import is_built
 from tilewright.measure.database import Database
 from tilewright.scheduler.dispatch.explaining import sizes_of
 from tilewright.scheduler.dispatch.finding import Tables
 from tilewright.scheduler.dispatch.making import tuned_table
+from tilewright.scheduler.dispatch.open_functions import serving
 from tilewright.scheduler.dispatch.table import Table
 from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.backend.options import Options
 from tilewright.scheduler.torch.kernels.open_keys import family_of_key
-from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.backends import backend
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import Target
@@ -60,13 +60,15 @@ def _tuned(choice: Choice, target: Target, seconds: float | None, database: Data
 
 def are_built(table: Table, target: Target) -> bool:
     """Tell whether calls of the kernels of a table need no compiler."""
-    if not isinstance(target, CpuTarget):
-        return False
+    is_built = backend(target.kind).part("function").is_built
     for kernel in table.kernels:
         space = space_for(table.family.at(kernel.size), target)
         schedule = kernel.schedule and space.ordered(kernel.schedule)
         if schedule is None or schedule not in space:
             return False
-        if not is_built(space.lower(schedule).source, target):
+        axis, parts = table.family.axis, serving(table, kernel)
+        opened = [space.ordered(part.schedule) for part in parts]
+        made = [space.lower_open(s, axis) for s in opened if space.why_not_open(s, axis) is None]
+        if not all(is_built(each, target) for each in (space.lower(schedule), *made)):
             return False
     return True
