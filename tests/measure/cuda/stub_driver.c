@@ -142,7 +142,7 @@ int cuLaunchKernelEx(const Config *c, void *kernel, void **parameters, void **ex
   int count = getenv("STUB_PARAMETERS") ? atoi(getenv("STUB_PARAMETERS")) : 0;
   if (!strcmp(kernel, "tw_sweep")) count = 0;
   for (int i = 0; i < count; i++) say(" %#llx", *(unsigned long long *)parameters[i]);
-  if (getenv("STUB_EXTENT")) say(" %d", *(int *)parameters[count]);
+  if (getenv("STUB_EXTENT") && strstr((char *)kernel, "_open")) say(" %d", *(int *)parameters[count]);
   say("\n");
   return 0;
 }
