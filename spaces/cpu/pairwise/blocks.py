@@ -97,11 +97,14 @@ class Blocks:
             if each.of_key:
                 yield f"sums{n}", self.whole_keys * self.stride(each.width)
 
-    def of_product(self) -> Iterator[tuple[str, Any]]:
-        """Yield the name and the size in floats of each array for all rows of a product."""
+    def row_sums(self) -> Iterator[tuple[str, Any]]:
+        """Yield the name and the size in floats of each sum of all rows of a product."""
         for n, each in enumerate(self.pairwise.sums):
             if not each.of_key:
                 yield f"sums{n}", self.whole_rows * self.stride(each.width)
+
+    def of_product(self) -> Iterator[tuple[str, Any]]:
+        """Yield the name and the size in floats of each scalar of a product."""
         for n, scalar in enumerate(self.pairwise.scalars):
             yield f"scalar{n}", self.keys + self.lanes if scalar.of_key else self.whole_rows
 

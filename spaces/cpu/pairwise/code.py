@@ -1,8 +1,9 @@
 """The C of a pairwise kernel: each tile of keys meets the blocks of rows that see some of its keys.
 
-Workers share the products. As task mappings:
+Workers share the products, or parts of their tiles of keys: then each part has sums of rows of its
+own, which are added up in the order of the parts. As task mappings:
 
-    spatial(workers) * repeat(products of a worker)    and for each tile of keys and block of rows
+    spatial(workers) * repeat(parts of a worker)       and for each tile of keys and block of rows
     repeat(panels, score tiles)                        each score
     repeat(rows)                                       scores to weights
     repeat(sum tiles)                                  weights times matrices: each sum
@@ -46,6 +47,7 @@ class PairwiseCode:
     operands: Sequence[Array]
     blocks: Blocks
     workers: int
+    splits: int
     entry: str
 
     @property
@@ -54,22 +56,45 @@ class PairwiseCode:
         packs = (b.function(name) for b, name in self._packs.items())
         tiles = (each.source() for each in self._tiles)
         functions = [line for lines in (*packs, *tiles) for line in lines]
-        entry = entry_function(self.entry, {self._worker: self.workers})
-        return "\n".join([*functions, *self._work(), *entry]) + "\n"
+        runs = {self._worker: self.workers}
+        if self._merges:
+            functions += self._merge()
+            runs[self._merger] = self.workers
+        return "\n".join([*functions, *self._work(), *entry_function(self.entry, runs)]) + "\n"
 
     @property
     def workspace_bytes(self) -> int:
         """Bytes of the scratch memory of all workers."""
-        return 4 * self.workers * self._scratch
+        parts = self._merges * self.pairwise.batches * self.splits
+        return 4 * (self.workers * self._scratch + parts * self._part)
 
     @property
     def _worker(self) -> str:
         return f"{self.entry}_work"
 
     @property
+    def _merger(self) -> str:
+        return f"{self.entry}_merge"
+
+    @property
+    def _row_sums(self) -> list[tuple[str, int]]:
+        return [(name, round_up(int(size), LINE)) for name, size in self.blocks.row_sums()]
+
+    @property
+    def _merges(self) -> bool:
+        """True if several parts of a product add to sums of rows."""
+        return self.splits > 1 and bool(self._row_sums)
+
+    @property
+    def _part(self) -> int:
+        """Floats of the sums of rows of a part."""
+        return sum(size for _, size in self._row_sums)
+
+    @property
     def _parts(self) -> list[tuple[str, int]]:
-        both = (*self.blocks.near(), *self.blocks.of_product())
-        return [(name, round_up(int(size), LINE)) for name, size in both]
+        sums = () if self._merges else self.blocks.row_sums()
+        own = (*self.blocks.near(), *sums, *self.blocks.of_product())
+        return [(name, round_up(int(size), LINE)) for name, size in own]
 
     @property
     def _scratch(self) -> int:
@@ -127,16 +152,59 @@ class PairwiseCode:
     # -- the loops ---------------------------------------------------------------------------------
 
     def _work(self) -> list[str]:
-        share = ceil_div(self.pairwise.batches, self.workers)
-        end = f"tw_least({self.pairwise.batches}, (worker + 1L) * {share})"
-        begin = f"worker * {share}L"
+        is_split = self.splits > 1
+        number = f"const long batch = item / {self.splits}, part = item % {self.splits};"
         body = [
+            *[number] * is_split,
             *split("batch", self.pairwise.batch, self._names),
+            *(self._sums_of_part("item") if self._merges else []),
             *self._product(),
-            *self._stored_rows(),
+            *([] if self._merges else self._stored_rows()),
         ]
-        loop = C.loop("batch", end, body, first=begin)
+        items = self.pairwise.batches * self.splits
+        loop = self._share("item" if is_split else "batch", items, body)
         return worker_function(self._worker, [*self._memory(), *loop])
+
+    def _share(self, name: str, items: int, body: Sequence[str]) -> list[str]:
+        """Return a loop over a worker's share of so many items, each called by the ``name``."""
+        share = ceil_div(items, self.workers)
+        end = f"tw_least({items}, (worker + 1L) * {share})"
+        return C.loop(name, end, body, first=f"worker * {share}L")
+
+    def _sums_of_part(self, item: str, constant: str = "") -> list[str]:
+        """Return the declarations of the sums of rows of a part."""
+        start = f"(float *)call->workspace + {self.workers * self._scratch}L"
+        place, lines = f"{start} + ({item}) * {self._part}L", []
+        for name, size in self._row_sums:
+            lines.append(f"{constant}float *{name} = {place};")
+            place = f"{name} + {size}L"
+        return lines
+
+    def _merge(self) -> list[str]:
+        """Write the function that adds up the sums of rows of all parts, in their order."""
+        rows, buffers = self.pairwise.row_count, self._access.buffers
+        sums = [(n, each) for n, each in enumerate(self.pairwise.sums) if not each.of_key]
+        body = [
+            f"const long batch = item / {rows}, r = item % {rows};",
+            *split("batch", self.pairwise.batch, self._names),
+            *split("r", self.pairwise.rows, self._names),
+            *self._sums_of_part(f"batch * {self.splits}", "const "),
+            *(line for n, each in sums for line in self._merged(n, each)),
+        ]
+        written = {each.output.array.name for _, each in sums}
+        variables = buffer_variables(self.operands, buffers, written)
+        loop = self._share("item", self.pairwise.batches * rows, body)
+        return worker_function(self._merger, [*variables, *loop])
+
+    def _merged(self, n: int, each: PairSum) -> list[str]:
+        """Return the lines that add up row ``r`` of all parts of a sum, and store it."""
+        place = f"sums{n} + part * {self._part}L + r * {self.blocks.stride(each.width)} + e"
+        body = [
+            "vf total = tw_set(0.0f);",
+            *C.loop("part", self.splits, f"total += tw_load_float32({place});"),
+            self._access.store(each.output, "total", "e", each.width),
+        ]
+        return C.loop("e", each.width.extent, body, step=self.blocks.lanes)
 
     def _memory(self) -> list[str]:
         written = {each.output.array.name for each in self.pairwise.sums}
@@ -189,7 +257,10 @@ class PairwiseCode:
             *(found if self.pairwise.is_bounded else []),
             *self._stored_keys(),
         ]
-        return C.loop("tile", self.pairwise.key.extent, body, step=b.keys)
+        if self.splits == 1:
+            return C.loop("tile", self.pairwise.key.extent, body, step=b.keys)
+        first, step = f"part * {b.keys}", b.keys * self.splits
+        return C.loop("tile", self.pairwise.key.extent, body, first=first, step=step)
 
     def _row_blocks(self) -> list[str]:
         b, count = self.blocks, self.pairwise.row_count

@@ -16,6 +16,9 @@ from tilewright.spaces.template import Rule
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.pairwise.template import PairwiseTemplate
 
+MOST_KEYS = 512
+"""The most keys of a tile."""
+
 
 def pairwise_rules(template: PairwiseTemplate) -> tuple[Rule, ...]:
     """Return all rules of the template."""
@@ -71,12 +74,30 @@ def _are_smallest(template: PairwiseTemplate, c: Any) -> Any:
 
 def _worker_rules(template: PairwiseTemplate) -> list[Rule]:
     threads, batches = template.cpu.threads, template.pairwise.batches
+    keys = template.pairwise.key.extent
+    if threads == 1:
+        return [idle_threads(1, 1)]
+
+    def tiles(c: Any) -> Any:
+        return ceil_div(keys, c["keys"])
+
     return [
-        idle_threads(threads, threads if batches >= threads else 1),
+        idle_threads(
+            threads, threads if max(batches, batches * keys // MOST_KEYS) >= threads else 1
+        ),
+        Rule(
+            "split_keys",
+            ("keys", "splits"),
+            lambda c: (c["splits"] == 1) | (c["splits"] <= tiles(c)),
+            lambda c: f"{c['splits']} parts share {tiles(c)} tiles of keys; some would have none",
+        ),
         Rule(
             "product_share",
-            ("workers",),
-            lambda c: c["workers"] <= batches,
-            lambda c: f"{c['workers']} workers share {batches} products; some would have none",
+            ("workers", "splits"),
+            lambda c: c["workers"] <= batches * c["splits"],
+            lambda c: (
+                f"{c['workers']} workers share {c['splits']} parts of {batches} products; "
+                "some would have none"
+            ),
         ),
     ]

@@ -9,7 +9,8 @@ Decisions:
 - ``rows`` of a block, and ``keys`` of a tile that it meets.
 - ``score_rows`` times ``score_vectors``: the register tile of the scores; ``sum_rows`` times
   ``sum_vectors``: that of all sums.
-- ``workers``: threads that share the products.
+- ``workers``: threads that share the products; and, if there are several, ``splits``: the parts of
+  a product's tiles of keys, of which every so many a part has each.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tilewright.spaces.cpu.abi import FLOAT, Code
 from tilewright.spaces.cpu.chained.blocks import multiples
 from tilewright.spaces.cpu.chained.prelude import prelude
 from tilewright.spaces.cpu.pairwise.blocks import Blocks
-from tilewright.spaces.cpu.pairwise.rules import pairwise_rules
+from tilewright.spaces.cpu.pairwise.rules import MOST_KEYS, pairwise_rules
 from tilewright.spaces.cpu.pairwise.served import why_not_pairwise
 from tilewright.spaces.cpu.pairwise.traffic import pairwise_quantities
 from tilewright.spaces.cpu.target import CpuTarget
@@ -39,7 +40,8 @@ from tilewright.spaces.workloads.workload import Workload
 
 MOST_ROWS = 384
 """The most rows of a block: enough to pay for the copies of a tile's keys."""
-MOST_KEYS = 512
+MOST_SPLITS = 2
+"""The most parts of a product for each thread."""
 
 
 class PairwiseTemplate(CpuTemplate):
@@ -81,6 +83,7 @@ class PairwiseTemplate(CpuTemplate):
             operands=self.workload.operands,
             blocks=self.blocks(values),  # type: ignore[arg-type]
             workers=int(values["workers"]),
+            splits=int(values.get("splits", 1)),
             entry=entry,
         )
 
@@ -92,6 +95,8 @@ class PairwiseTemplate(CpuTemplate):
     def _decisions(self) -> tuple[Decision, ...]:
         found = self.pairwise
         widest = max(each.width.extent for each in found.sums)
+        threads = self.cpu.threads
+        splits = multiples(found.key.extent, (1, 3), MOST_SPLITS * threads)
         vectors = multiples(widest, (1, 3), 8 * self.lanes, self.lanes)
         return (
             Decision("rows", multiples(found.row_count, (1, 2, 3), MOST_ROWS)),
@@ -101,4 +106,5 @@ class PairwiseTemplate(CpuTemplate):
             Decision("sum_rows", WHOLE_TILE_ROWS),
             Decision("sum_vectors", tuple(n // self.lanes for n in vectors)),
             Decision("workers", self.cpu.even_workers),
+            *([Decision("splits", splits)] if threads > 1 else []),
         )

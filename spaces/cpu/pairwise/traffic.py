@@ -32,8 +32,11 @@ def pairwise_quantities(template: PairwiseTemplate, columns: Columns) -> dict[st
     near = 4.0 * (b.rows + 2 * b.keys) * max(score.depth.extent for score in found.scores)
     middle = 4.0 * b.near_floats
     quantities |= footprints(cpu, near, middle)
-    quantities |= even_shares(cpu, columns["workers"], float(found.batches))
-    quantities["synchronisations"] = (columns["workers"] > 1) * 1.0
+    splits = columns.get("splits", np.ones_like(columns["workers"]))
+    quantities |= even_shares(cpu, columns["workers"], found.batches * splits)
+    quantities["synchronisations"] = (columns["workers"] > 1) * (1.0 + (splits > 1))
+    merged = 8.0 * found.batches * splits * sum(size for _, size in b.row_sums())
+    quantities["middle_bytes"] = quantities["middle_bytes"] + merged * (splits > 1)
     quantities["register_fraction"] = quantities["registers"] / cpu.vector_registers
     return filled(quantities, columns["rows"].shape)
 
@@ -84,7 +87,8 @@ def _memory(template: PairwiseTemplate, columns: Columns, tiles: Any) -> dict[st
     waiting = sum(b.whole(each.width) for each in found.sums if not each.of_key)
     passing = 4.0 * tiles * b.rows * (rows + 2 * waiting)
     copied = 4.0 * tiles * b.rows * rows + 8.0 * found.batches * found.key.extent * keys
-    product = 4.0 * sum(size for _, size in b.of_product()) + 4.0 * found.row_count * rows
+    own = (*b.of_product(), *b.row_sums())
+    product = 4.0 * sum(size for _, size in own) + 4.0 * found.row_count * rows
     least = float(template.workload.least_bytes)
     return {
         "near_bytes": passing + 8.0 * tiles * b.near_floats,

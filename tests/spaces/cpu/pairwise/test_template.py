@@ -22,9 +22,11 @@ from tests.spaces.cpu.native import (
 from tests.spaces.pairwise_programs import ATTENTION, GRADIENTS, OTHERS, backward, other
 from tilewright.spaces.cpu.pairwise.template import PairwiseTemplate
 from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language import program
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target, detect_target
 from tilewright.spaces.testing.template import TemplateContract, silent_rules
@@ -132,14 +134,53 @@ BUGS = [  # name: (gradient, what is replaced in the source, by what)
 @pytest.mark.parametrize("which", dict.fromkeys(which for _, which, *_ in BUGS))
 def test_planted_bugs_are_found(which: str, tmp_path: Path) -> None:
     made = backward(which)
-    space = space_of(made)
-    wanted = {"rows": 8, "workers": 2, "score_rows": 4, "sum_rows": 2}
-    wanted |= {"keys": TARGET.lanes(4), "score_vectors": 1, "sum_vectors": 1}
-    schedule = next(
-        s for s in space.enumerate() if all(s.values[d] == v for d, v in wanted.items())
-    )
     bugs = {name: (change[0], change[1]) for name, form, *change in BUGS if form == which}
-    check_bugs_are_found(space.lower(schedule), bugs, made, TARGET, tmp_path, count=0)
+    check_bugs_are_found(small(made), bugs, made, TARGET, tmp_path, count=0)
+
+
+def small(made: Workload, **values: int) -> Kernel:
+    """The kernel of small blocks and tiles, by two workers."""
+    wanted = {"rows": 8, "workers": 2, "score_rows": 4, "sum_rows": 2, "splits": 1}
+    wanted |= {"keys": TARGET.lanes(4), "score_vectors": 1, "sum_vectors": 1} | values
+    template = PairwiseTemplate(made, TARGET)
+    decided = {d.name: wanted[d.name] for d in template.decisions}
+    assert all(rule.holds(decided) for rule in template.rules)
+    return template.lower(Schedule("pairwise", tuple(decided.items())))
+
+
+SPLIT_BUGS = {  # what is replaced in the source of parts of keys, by what
+    "the sums of a part are lost": (r"part < 3; part\+\+", "part < 2; part++"),
+    "a part has the tiles of the first": (r"tile = part \* ", "tile = 0 * part * "),
+    "parts overlap": (r"tile \+= \d+", f"tile += {TARGET.lanes(4)}"),
+    "all parts add to the sums of the first": (r"\(item\) \* (\d+)L", r"(item / 3 * 3) * \1L"),
+    "the parts of the first product": (r"\(batch \* 3\)", "(0 * batch)"),
+    "sums of a part are not cleared": (r"(x\+\+\)) sums0\[x\] = 0.0f", r"\1"),
+    "the last item is nobody's": (r"(tw_least\(6, \(worker \+ 1L\) \* )3", r"\g<1>2"),
+}
+
+
+def test_planted_bugs_in_parts_of_keys_are_found(tmp_path: Path) -> None:
+    made = backward("causal")
+    check_bugs_are_found(small(made, splits=3), SPLIT_BUGS, made, TARGET, tmp_path, count=0)
+
+
+@pytest.mark.parametrize("name", ["one head of keys", "queries alone", "keys and values"])
+def test_parts_of_keys_are_added_up_in_one_order(name: str, tmp_path: Path) -> None:
+    """However many threads there are, and in every run."""
+    made = backward(name)
+    one = dataclasses.replace(TARGET, threads=3, cores=3)
+    template = PairwiseTemplate(made, one)
+    values = {d.name: d.values[0] for d in template.decisions} | {"splits": 3}
+    kernels = [
+        template.lower(Schedule("pairwise", tuple((values | {"workers": n}).items())))
+        for n in (1, 3)
+    ]
+    library, inputs = compile_kernels(kernels, one, tmp_path), made.make_inputs(0)
+    found = [outcome(kernel, library, inputs) for kernel in (*kernels, kernels[1])]
+    assert not any(failed for failed, _ in found)
+    for _, other_run in found[1:]:
+        for output, values_of in found[0][1].items():
+            assert np.array_equal(other_run[output], values_of), output
 
 
 @pytest.mark.parametrize(
