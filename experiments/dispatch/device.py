@@ -51,30 +51,32 @@ class Case:
     axis: str = "m"
 
 
-WORKLOADS = {
+PRODUCTS = {
     "bfloat16 4096x4096": "matmul n=4096 k=4096 dtype=bfloat16 b=col",
     "bfloat16 up": 'matmul n=3072 k=768 dtype=bfloat16 epilogue="gelu(x + bias[n])"',
     "float32 1024x1024": "matmul n=1024 k=1024",
 }
-CASES = tuple(
-    Case(f"{name}, {size}", text, size) for name, text in WORKLOADS.items() for size in SIZES
+ROWS = {
+    "softmax of 4096": "softmax c=4096 dtype=bfloat16",
+    "rmsnorm of 4096": "rmsnorm c=4096 dtype=bfloat16",
+}
+ATTENTION = "attention h=32 kv=8 i=512 j=512 d=128 dtype=bfloat16"
+CASES = (
+    *(Case(f"{name}, {m}", text, m) for name, text in PRODUCTS.items() for m in SIZES),
+    *(Case(f"{name}, {r}", text, r, "r") for name, text in ROWS.items() for r in SIZES[::2]),
+    *(Case(f"attention, {b}", ATTENTION, b, "b") for b in (1, 2, 3, 4, 5, 6, 8, 12, 16, 24)),
 )
 
 
 def open_space(family: Family, size: int, target: Target) -> Space | None:
     """Return the space of the templates that have open kernels; None if there are none."""
     whole = space_for(family.at(size), target)
-    first = {schedule.template: schedule for schedule, _ in reversed(ranked(whole))}
-    found = []
-    for template in whole.templates.values():
-        own = Space(whole.workload, target, [template])
-        schedules = (
-            [first[template.name]]
-            if template.name in first
-            else [each for each, _ in ranked(own)[:1]]
-        )
-        if any(own.why_not_open(each, family.axis) is None for each in schedules):
-            found.append(template)
+    own = {each: Space(whole.workload, target, [each]) for each in whole.templates.values()}
+    found = [
+        template
+        for template, space in own.items()
+        if any(space.why_not_open(each, family.axis) is None for each, _ in ranked(space))
+    ]
     return Space(whole.workload, target, found) if found else None
 
 
