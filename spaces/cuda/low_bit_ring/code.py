@@ -173,6 +173,7 @@ class RingCode:
         row, column, split = only_task(grid, index("block", int(sizes.blocks)))
         teams, share = self._number("warp_depth"), int(sizes.share)
         each, more = divmod(sizes.tiles, blocks)
+        run = int(sizes.run)
         ahead = f"first + {share} < {sizes.whole_stages} ? first + {share} : {sizes.whole_stages}"
         return [
             "const int block = blockIdx.x;",
@@ -183,7 +184,9 @@ class RingCode:
             f"const int tile0 = across * {each} + (across < {more} ? across : {more});",
             f"const int tiles = {each} + (across < {more});",
             f"const int first = {(split * share).text}, last = {ahead};",
-            f"const int turn = (int)((i64)across * (last - first) / {blocks});",
+            f"const int runs = (last - first) / {run};",
+            f"const u32 turns = (runs - team + {teams - 1}) / {teams} * {run};",
+            f"const int begun = first + (int)((i64)across * runs / {blocks}) * {run};",
             "const u32 shared = tw::shared_base();",
             f"const u8 *const q = {self.elements.names[sizes.product.codes.name]};",
         ]
@@ -191,7 +194,6 @@ class RingCode:
     def _pass(self) -> Lines:
         """Walk along the depth once, and leave the sums in shared memory."""
         sizes, product = self.sizes, self.sizes.product
-        teams = self._number("warp_depth")
         tiles = int(sizes.block_tiles)
         place = [
             "const int tile = tile0 + begin;",
@@ -209,9 +211,9 @@ class RingCode:
         ]
         return [
             *place,
-            *self._ahead("first + team"),
+            *self._ahead(),
             *self.ring.fill(),
-            *CUDA.loop("k", "last", body, first="first + team", step=teams),
+            *CUDA.loop("n", "turns", body, kind="u32"),
             "tw::sync_block();",
             *self._leave(),
             "tw::sync_block();",
@@ -235,7 +237,7 @@ class RingCode:
         """Values of each name that a lane reads."""
         return -(-int(self.sizes.value_columns) // WARP)
 
-    def _ahead(self, stage: str) -> Lines:
+    def _ahead(self) -> Lines:
         """Declare what lanes read ahead, and read what the first stage needs."""
         if not self._names:
             return []
@@ -243,17 +245,17 @@ class RingCode:
             f"const u32 values = shared + {int(self.sizes.values_at)} + "
             f"warp * {FLOAT * int(self.sizes.value_columns) * len(self._names)};",
             *(f"float next_{name}[{self._each}];" for name in self._names),
-            *CUDA.when(f"{stage} < last", self._read(stage)),
+            *CUDA.when("turns > 0", self._read("0")),
         ]
 
-    def _read(self, stage: str) -> Lines:
-        """Read the values of a stage, each by one lane."""
+    def _read(self, turn: str) -> Lines:
+        """Read the values of the stage of a turn, each by one lane."""
         sizes, product = self.sizes, self.sizes.product
         columns, wide = int(sizes.value_columns), self._tiles * ROWS
         body = [
-            f"const int n = lane + {WARP} * v;",
-            f"const int part = n / {wide};",
-            f"const i64 column = tw_whole_min(column0 + own * {wide} + n % {wide}, "
+            f"const int e = lane + {WARP} * v;",
+            f"const int part = e / {wide};",
+            f"const i64 column = tw_whole_min(column0 + own * {wide} + e % {wide}, "
             f"{product.columns - 1});",
             f"const i64 depth = tw_whole_min((i64)at * {int(sizes.depth)} + "
             f"part * {int(sizes.part_depth)}, {product.terms - 1});",
@@ -263,28 +265,29 @@ class RingCode:
             ),
         ]
         if columns % WARP:
-            body = [body[0], *CUDA.when(f"n < {columns}", body[1:])]
-        return [self.ring.at(stage), *CUDA.loop("v", self._each, body, unroll=True)]
+            body = [body[0], *CUDA.when(f"e < {columns}", body[1:])]
+        return [*self.ring.at(turn), *CUDA.loop("v", self._each, body, unroll=True)]
 
     def _exchange(self) -> Lines:
-        """Give all lanes the values of this stage, and read those of the next one."""
+        """Give all lanes the values of a run of stages, and read those of the next one."""
         if not self._names:
             return []
-        columns, teams = int(self.sizes.value_columns), self._number("warp_depth")
-        body = [f"const int n = lane + {WARP} * v;"]
-        guard = f"if (n < {columns}) " if columns % WARP else ""
+        columns, run = int(self.sizes.value_columns), int(self.sizes.run)
+        body = [f"const int e = lane + {WARP} * v;"]
+        guard = f"if (e < {columns}) " if columns % WARP else ""
         for number, name in enumerate(self._names):
-            place = f"values + {FLOAT} * ({number * columns} + n)"
+            place = f"values + {FLOAT} * ({number * columns} + e)"
             value = f"next_{name}[v]"
             value = f"-{value}" if name == "zero" else value
             if self._paired(name):
                 value = f"tw::pack2<{self.sizes.pairs.c_type}>({value}, {value})"
             body.append(f"{guard}tw::store_shared({place}, {value});")
-        return [
+        lines = [
             *CUDA.loop("v", self._each, body, unroll=True),
-            *CUDA.when(f"k + {teams} < last", self._read(f"k + {teams}")),
+            *CUDA.when(f"n + {run} < turns", self._read(f"(n + {run})")),
             "tw::sync_warp();",
         ]
+        return lines if run == 1 else CUDA.when(f"n % {run} == 0", lines)
 
     def _paired(self, name: str) -> bool:
         """Tell whether pairs of codes meet a value, rather than sums."""

@@ -33,8 +33,9 @@ HALF = DEPTH // 2
 class Ring:
     """The rings of a block; ``names`` are pointers to arrays, ``bulk`` says how copies are made.
 
-    C variables are ``team``, ``own`` (the warp in its team), ``lane``, ``first``, ``last`` and
-    ``turn`` along the depth, ``tile`` and ``there``, the tiles along the columns that there are.
+    C variables are ``team``, ``own`` (the warp in its team), ``lane``, ``turns`` (the stages that
+    the team multiplies), ``first``, ``last`` and ``begun`` along the depth, ``tile`` and ``there``,
+    the tiles along the columns that there are.
     """
 
     sizes: RingSizes
@@ -112,15 +113,15 @@ class Ring:
     def fill(self) -> Lines:
         """Fill all stages but one."""
         stages = self._stages
-        stage, slot = f"first + team + {self._teams} * i", f"(slot + i) % {stages}"
-        copy = CUDA.when(f"{stage} < last", self._copy(stage, slot))
+        slot = f"(slot + i) % {stages}"
+        copy = CUDA.when("i < turns", self._copy("i", slot))
         if not self.bulk:
-            return CUDA.loop("i", stages - 1, [*copy, "tw::cp_async_commit();"])
-        rest = CUDA.loop("i", stages, CUDA.when(f"{stage} < last", self._rest(slot)))
+            return CUDA.loop("i", stages - 1, [*copy, "tw::cp_async_commit();"], kind="u32")
+        rest = CUDA.loop("i", stages, CUDA.when("i < turns", self._rest(slot)), kind="u32")
         tiles = int(self.sizes.block_tiles)
         return [
             *CUDA.when(f"own == 0 && lane == 0 && there < {tiles}", rest),
-            *CUDA.loop("i", stages - 1, copy),
+            *CUDA.loop("i", stages - 1, copy, kind="u32"),
         ]
 
     def _rest(self, slot: str) -> Lines:
@@ -136,9 +137,9 @@ class Ring:
 
     def wait(self) -> Lines:
         """Wait for the next stage, and fill the one that was multiplied last."""
-        ahead = f"k + {self._teams * (self._stages - 1)}"
+        ahead = f"(n + {self._stages - 1})"
         to = f"(slot == 0 ? {self._stages - 1} : slot - 1)"
-        copy = CUDA.when(f"{ahead} < last", self._copy(ahead, to))
+        copy = CUDA.when(f"{ahead} < turns", self._copy(ahead, to))
         sizes = self.sizes
         places = [
             f"const u32 x = activations + slot * {int(sizes.activation_stage)};",
@@ -163,17 +164,21 @@ class Ring:
             return ["tw::sync_block();"]
         return [f"tw::sync_named(1 + team, {WARP * self._warps});"]
 
-    def at(self, stage: str) -> str:
-        """C declaration of ``at``, a stage's place along the depth: blocks begin at different
+    def at(self, turn: str) -> Lines:
+        """Declare ``at``, the place along the depth of a team's stage: blocks begin at different
         ones."""
-        at = f"{stage} + turn"
-        return f"const int at = {at} < last ? {at} : {at} - last + first;"
+        n, run = index(turn), int(self.sizes.run)
+        place = (n // run * self._teams + index("team")) * run + n % run
+        return [
+            f"const int on = begun + {place.text};",
+            "const int at = on < last ? on : on - last + first;",
+        ]
 
     # -- copies ------------------------------------------------------------------------------------
 
-    def _copy(self, stage: str, slot: str) -> Lines:
-        """Begin to copy a stage into a slot."""
-        begin = [self.at(stage), f"const int to = {slot};"]
+    def _copy(self, turn: str, slot: str) -> Lines:
+        """Begin to copy the stage of a turn into a slot."""
+        begin = [*self.at(turn), f"const int to = {slot};"]
         if self.bulk:
             return CUDA.when("own == 0 && lane == 0", [*begin, *self._bulk()])
         return [*begin, *self._by_lanes()]

@@ -21,6 +21,8 @@ from tilewright.spaces.low_bit.order import DEPTH, ROWS, tile_bytes
 BARRIER = 8
 APART = 4
 """Floats between rows of sums, so that lanes of a warp meet all banks."""
+MOST_RUN = 8
+"""Stages of a group that a team takes one after the other at most: a power of two."""
 SPARE = 24
 """Registers of a thread beside its sums, words and activations."""
 
@@ -67,6 +69,16 @@ class RingSizes(CodedSizes):
     def share(self) -> Any:
         """Stages along the depth of a block."""
         return ceil_div(self.whole_stages, self.values["splits"])
+
+    @property
+    def run(self) -> Any:
+        """Stages that a team multiplies one after the other: those of a group, if teams then have
+        as few stages as without."""
+        group, teams = self.product.group // self.depth, self.values["warp_depth"]
+        run = np.gcd(np.gcd(np.maximum(group, 1), self.share), self.whole_stages)
+        run = np.where(self.shared_values > 0, np.minimum(run, MOST_RUN), 1)
+        same = ceil_div(self.share // run, teams) * run == ceil_div(self.share, teams)
+        return np.where(same & (self.whole_stages % run == 0), run, 1)
 
     # -- parts of a stage --------------------------------------------------------------------------
 
