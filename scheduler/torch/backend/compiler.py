@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -159,9 +160,11 @@ class _Compiler:
         with aside():
             every = [c for c in found.choices if c.ours or c.later]
             then = graph.compiled(every)
-        limits = graph.limits(every)
-        switching = Switching(now, then, graph.inputs, limits, self._options.judge)
-        switching.follow(wanted, found.later, graph.report, self._options.db)
+        switching = Switching(now)
+        switch = partial(graph.switched, then, now, every, self._options.judge)
+        record = partial(self._record, graph.report, found)
+        about = (graph.report, self._options.db)
+        switching.follow(wanted, found.later, *about, switch, record)
         return switching
 
 

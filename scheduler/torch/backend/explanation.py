@@ -52,6 +52,25 @@ class RegionReport(Timed):
 
 
 @dataclass
+class SpanReport(Timed):
+    """Sizes from ``first`` to ``last`` of a graph of dynamic sizes, which are served alike. Kernels
+    compute regions if they are ``taken``. The times are those of a call of ``size``, perhaps in
+    another span; nothing was timed where it is None."""
+
+    first: int
+    last: int
+    taken: bool
+    size: int | None = None
+
+    def __str__(self) -> str:
+        is_one = self.first == self.last
+        sizes = f"size {self.first}" if is_one else f"sizes {self.first}-{self.last}"
+        by = "with kernels" if self.taken else "torch alone"
+        speed = "" if self.gain is None else f", {self.gain:.2f} x torch at {self.size}"
+        return f"{sizes}: {by}{speed}"
+
+
+@dataclass
 class JoinReport:
     """Products of one left factor of ``rows`` and ``depth``, each with its number of ``columns``.
     One product computes them all if that is ``taken``; ``gain`` is how many times as fast that is,
@@ -85,7 +104,8 @@ class GraphReport(Timed):
     not. ``left`` counts the nodes that torch computes, by operator and reason. ``stages``
     says whether branches run side by side; it is empty where nobody asked for that. ``joins`` are
     products with constant weights that may be one. ``sizes`` are those of a dynamic size at which
-    kernels compute regions; torch computes the whole graph at others.
+    kernels compute regions; torch computes the whole graph at others. ``spans`` has the times and
+    the verdict of each span of sizes.
     """
 
     kind: str
@@ -97,6 +117,7 @@ class GraphReport(Timed):
     stages: str = ""
     joins: list[JoinReport] = field(default_factory=list)
     sizes: str = ""
+    spans: list[SpanReport] = field(default_factory=list)
 
     @property
     def line(self) -> str:
@@ -149,6 +170,7 @@ def _lines(graph: GraphReport) -> Iterator[str]:
         yield f"  left to torch: {count} x {name} ({brief(why, 1, 90)})"
     if graph.sizes:
         yield f"  with kernels at the sizes {brief(graph.sizes, 1, 100)}"
+    yield from (f"    {span}" for span in graph.spans)
     if graph.stages:
         yield f"  stages: {graph.stages}"
 

@@ -1,12 +1,13 @@
 """Keep in the database how fast a whole graph is with kernels, for reports.
 
 Each workload of the graph gets a note, under one session: the times of the whole and of a call of
-the region, who computes it and why.
+the region, who computes it and why; and the times and the verdict of each span of dynamic sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import torch
 
@@ -46,6 +47,7 @@ def record_graph(
             "region_torch_seconds": told.torch_seconds,
             "by": told.by,
             "why": told.why,
+            "spans": [asdict(span) for span in report.spans],
         }
         run = note(
             choice.workload,

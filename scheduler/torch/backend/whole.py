@@ -14,9 +14,20 @@ from torch import fx
 from tilewright.measure.memory import memory_limit
 from tilewright.scheduler.dispatch.explaining import range_text
 from tilewright.scheduler.torch.backend import judging
-from tilewright.scheduler.torch.backend.by_size import BySize, Sizes, by_halves, joined
+from tilewright.scheduler.torch.backend.by_size import (
+    BySize,
+    Compiled,
+    Sizes,
+    by_halves,
+    joined,
+)
 from tilewright.scheduler.torch.backend.choice import Choice
-from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, GraphReport
+from tilewright.scheduler.torch.backend.explanation import (
+    OURS,
+    TORCH,
+    GraphReport,
+    SpanReport,
+)
 from tilewright.scheduler.torch.backend.libraries import read_packed
 from tilewright.scheduler.torch.backend.replacing import copied, with_kernels
 from tilewright.scheduler.torch.regions.partition import Partition
@@ -24,6 +35,7 @@ from tilewright.scheduler.torch.regions.region import Region
 
 SPAN_SECONDS = 20.0
 """Seconds after which a graph is timed at no further sizes; others are as the nearest of these."""
+SLOWER = "the whole graph is slower with kernels"
 Timed = Callable[[Mapping[Any, int]], judging.Times]
 """The times of a graph with kernels and without, for values of its symbols."""
 
@@ -93,11 +105,21 @@ class WholeGraph:
     def _faster(self, choices: Sequence[Choice]) -> Any:
         """Compile the graph with kernels and the one without; return the faster one. Symbolic sizes
         are those that the graph was captured with."""
-        report = self.report
         with aside() as ours_context:
             ours = self.compiled(choices)
         with aside() as plain_context:
             rival = self.compiled([])
+        made = self.judged(ours, rival, choices)
+        if made is not None:
+            _adopt(ours_context)
+            return made
+        self.report.by, self.report.why = TORCH, SLOWER
+        _adopt(plain_context)
+        return rival
+
+    def judged(self, ours: Compiled, rival: Compiled, choices: Sequence[Choice]) -> Compiled | None:
+        """Time the compiled graph with kernels for some regions, and a ``rival``; return what calls
+        the faster one at each size, or None if the rival is faster at all."""
         limits = self.limits(choices)
 
         def timed(values: Mapping[Any, int] = judging.NO_VALUES) -> judging.Times:
@@ -108,19 +130,29 @@ class WholeGraph:
                     [judging.like(self.inputs, limits, values)],
                 )
 
-        times = timed()
+        report, times = self.report, timed()
         report.ours_seconds, report.torch_seconds = times.ours, times.torch
-        if any(choice.is_open for choice in choices):
-            sizes = Sizes(self._module.graph, self.inputs, self._regions(choices))
-            is_faster = self._faster_sizes(sizes, times, timed)
-        else:
-            sizes, is_faster = None, times.gain >= 1
-        if is_faster:
-            _adopt(ours_context)
-            return BySize(ours, rival, sizes) if sizes else ours
-        report.by, report.why = TORCH, "the whole graph is slower with kernels"
-        _adopt(plain_context)
-        return rival
+        if not any(choice.is_open for choice in choices):
+            return ours if times.gain >= 1 else None
+        sizes = Sizes(self._module.graph, self.inputs, self._regions(choices))
+        is_faster = self._faster_sizes(sizes, times, timed)
+        return BySize(ours, rival, sizes) if is_faster else None
+
+    def switched(
+        self, then: Compiled, now: Compiled, choices: Sequence[Choice], judge: str
+    ) -> Compiled | str:
+        """Return the graph ``then`` with kernels, where it is to be called in the place of ``now``;
+        or why it is not."""
+        if judge == "always":
+            return then
+        if judging.size(self.inputs) > memory_limit() / 4:
+            return "the graph is too large to be compared as a whole"
+        with torch.no_grad():
+            given = judging.like(self.inputs, self.limits(choices))
+            results = [call(judging.copied(given)) for call in (then, now)]
+        if not all(map(judging.alike, *results)):
+            return "its result differs from torch's"
+        return self.judged(then, now, choices) or SLOWER
 
     def _faster_sizes(self, sizes: Sizes, times: judging.Times, timed: Timed) -> bool:
         """Leave the sizes at which kernels are slower to the graph without; tell whether others
@@ -134,23 +166,30 @@ class WholeGraph:
         middles = [m for m in spans if judging.size(self.inputs, {sizes.symbol: m}) <= most]
         if not middles:
             return times.gain >= 1
-        gains: dict[int, float] = {}
+        seconds: dict[int, judging.Times] = {}
         end = time.monotonic() + SPAN_SECONDS
         for place in by_halves(len(middles)):
-            gains[middles[place]] = timed({sizes.symbol: middles[place]}).gain
+            seconds[middles[place]] = timed({sizes.symbol: middles[place]})
             if time.monotonic() > end:
                 break
-        faster = [span for middle, span in spans.items() if _nearest(gains, middle) >= 1]
-        for _, span in found:
-            if span not in faster:
-                sizes.leave(span)
+        faster, self.report.spans = list[range](), []
+        for middle, span in found:
+            near = None if middle is None else min(seconds, key=lambda known: abs(known - middle))
+            taken = near is not None and seconds[near].gain >= 1
+            self.report.spans.append(_told(span, near, seconds, taken))
+            (faster.append if taken else sizes.leave)(span)
         self.report.sizes = ", ".join(range_text(each[0], each[-1]) for each in joined(faster))
         return bool(faster)
 
 
-def _nearest(gains: Mapping[int, float], size: int) -> float:
-    """Return the gain at the measured size that is nearest to one."""
-    return gains[min(gains, key=lambda known: abs(known - size))]
+def _told(
+    span: range, size: int | None, seconds: Mapping[int, judging.Times], taken: bool
+) -> SpanReport:
+    """Return the report on a span of sizes, judged by the times at one ``size``."""
+    if size is None:
+        return SpanReport(span[0], span[-1], taken)
+    times = (seconds[size].ours, seconds[size].torch)
+    return SpanReport(span[0], span[-1], taken, size, ours_seconds=times[0], torch_seconds=times[1])
 
 
 def _inductor(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from tilewright import Database, detect_target, explain  # noqa: E402
 from tilewright.scheduler.dispatch.keeping import keep  # noqa: E402
 from tilewright.scheduler.dispatch.making import dispatch_table  # noqa: E402
 from tilewright.scheduler.torch import backend  # noqa: E402
-from tilewright.scheduler.torch.backend import judging, whole  # noqa: E402
+from tilewright.scheduler.torch.backend import choosing, judging, whole  # noqa: E402
 from tilewright.scheduler.torch.backend.by_size import BySize, by_halves  # noqa: E402
+from tilewright.scheduler.torch.kernels.building import wait_for_builds  # noqa: E402
 from tilewright.scheduler.torch.kernels.functions import functions  # noqa: E402
 from tilewright.scheduler.torch.kernels.open_keys import LINE  # noqa: E402
 from tilewright.scheduler.torch.regions.partition import partition  # noqa: E402
@@ -66,7 +68,7 @@ def rows_of(*shape: int) -> torch.Tensor:
 
 def called(monkeypatch: pytest.MonkeyPatch, fast: Any) -> list[tuple[int, int]]:
     """Note the rows of each kernel that a compiled model calls, with those of the call."""
-    (region,) = explain(fast).graphs[0].regions
+    region, *_ = explain(fast).graphs[0].regions
     function = functions.known(region.program, "cpu", 1)
     found: list[tuple[int, int]] = []
     for size, kernel in dict(function._functions).items():
@@ -207,6 +209,13 @@ def test_sizes_at_which_kernels_are_slower_are_torchs(known, monkeypatch) -> Non
         assert graph.gain == 2.0
         assert graph.sizes == "8, 32"
         assert "with kernels at the sizes 8, 32" in str(explain(fast))
+        taken = [(span.first, span.last) for span in graph.spans if span.taken]
+        assert taken == [(8, 8), (32, 32)]
+        assert "size 8: with kernels, 2.00 x torch at 8" in str(explain(fast))
+        assert "sizes 25-31: torch alone, 0.50 x torch at 28" in str(explain(fast))
+        with Database(known) as database:
+            spans = [run.configuration.get("spans") for run in database.runs()]
+        assert [asdict(span) for span in graph.spans] in spans
         seen = called(monkeypatch, fast)
         for size in range(1, 40):
             x = rows_of(size, 24)
@@ -214,6 +223,39 @@ def test_sizes_at_which_kernels_are_slower_are_torchs(known, monkeypatch) -> Non
             assert bool(seen) == (size in (8, 32)), size
             seen.clear()
     assert {1, 8, 32} < set(rows)
+
+
+def test_sizes_are_judged_when_kernels_were_built_meanwhile(known, monkeypatch) -> None:
+    """The kernels of a table are there, and one of plain sizes is built meanwhile."""
+    monkeypatch.setattr(choosing, "are_built", lambda *_: True)
+
+    def in_turns(ours: Any, rival: Any, inputs: Any) -> judging.Times:
+        sizes = {each.shape[0] for each in inputs[0] if getattr(each, "shape", ())[1:] == (24,)}
+        return judging.Times(1.0, 2.0 if sizes & {7, 8} else 0.5)
+
+    monkeypatch.setattr(judging, "in_turns", in_turns)
+    weight, plain = torch.randn(24, 40), torch.randn(6, 18)
+
+    def model(x: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x @ weight, torch.relu(other @ plain)
+
+    fast, other = compiled(model, known, build="background"), torch.randn(5, 6)
+    with torch.no_grad():
+        fast(rows_of(7, 24), other)
+        wait_for_builds()
+        (graph,) = explain(fast).graphs
+        assert [region.why for region in graph.regions] == ["faster", "built meanwhile"]
+        assert (graph.by, graph.sizes, graph.gain) == ("tilewright", "8", 2.0)
+        seen = called(monkeypatch, fast)
+        for size in (5, 8, 20, 32, 33):
+            x = rows_of(size, 24)
+            for made, right in zip(fast(x, other), model(x, other), strict=True):
+                torch.testing.assert_close(made, right, rtol=1e-4, atol=1e-5)
+            assert bool(seen) == (size == 8), size
+            seen.clear()
+    with Database(known) as database:
+        spans = [run.configuration.get("spans") for run in database.runs()]
+    assert [asdict(span) for span in graph.spans] in spans
 
 
 def test_sizes_are_timed_from_the_middle_as_long_as_there_is_time(known, monkeypatch) -> None:
