@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tilewright import InputError, graphs
-from tilewright.scheduler.torch.serving.graphs import Captured, Graphs
+from tilewright.scheduler.torch.serving.graphs import STAYS, Captured, Graphs
 
 KERNELS = 4
 """Sizes that are equal in their quotient by it have equal kernels."""
@@ -21,6 +21,7 @@ class Recorded:
 
     def __init__(self, call: Callable[[], Tensor]) -> None:
         self.call, self.outputs = call, call()
+        self.now = self  # of an executable that is this graph: what it launches
 
     def replay(self) -> None:
         self.outputs.copy_(self.call())
@@ -57,6 +58,26 @@ class FakeDriver:
     def free(self, what: Any) -> None:
         assert not any(what is each for each in self.freed)
         self.freed.append(what)
+
+
+class InPlace(FakeDriver):
+    """A driver whose executables are the graphs that they are made of, as those of torch."""
+
+    count = 0
+
+    def instantiate(self, graph: Recorded) -> tuple[Any, int]:
+        self.count += 1
+        graph.now = graph
+        return graph, 100
+
+    def update(self, executable: Any, graph: Recorded) -> bool:
+        held = [executable.now]
+        fits = super().update(held, graph)
+        executable.now = held[0]
+        return fits
+
+    def launch(self, executable: Any) -> None:
+        super().launch([executable.now])
 
 
 def model(x: Tensor) -> Tensor:
@@ -102,6 +123,50 @@ def test_neighbouring_sizes_share_an_executable() -> None:
     assert called(fast, driver, 10) == ["launch 10"]
     assert fast.bytes == 2 * 10 + 100
     assert fast.executables == 1
+
+
+def test_a_size_that_stays_gets_an_executable_of_its_own() -> None:
+    fast, driver = made(8, 9, 10)
+    for size in (10, 9):
+        called(fast, driver, size)
+    told = [called(fast, driver, 9) for _ in range(2 * STAYS)]
+    assert told.count(["instantiate 9", "launch 9"]) == 1
+    assert told.index(["instantiate 9", "launch 9"]) == STAYS - 1
+    assert fast.executables == 2
+    assert fast.bytes == 2 * 10 + 2 * 100
+    assert called(fast, driver, 10) == ["update to 10", "launch 10"]
+    assert called(fast, driver, 9) == ["launch 9"]
+
+
+def test_an_executable_that_was_never_updated_is_as_fast_as_a_new_one() -> None:
+    fast, driver = made(10)
+    told = [called(fast, driver, 10) for _ in range(2 * STAYS)]
+    assert all(each == ["launch 10"] for each in told[1:])
+
+
+def test_the_graph_that_is_an_executable_is_instantiated_anew_for_all_who_share_it() -> None:
+    driver = InPlace()
+    fast = graphs(model, (9, 10), None, driver)
+    for size in (10, 9, *[10] * 2 * STAYS):
+        called(fast, driver, size)
+    assert driver.said == ["launch 10"]
+    assert driver.count == 2
+    assert called(fast, driver, 9) == ["update to 9", "launch 9"]
+    assert fast.executables == 1
+    for _ in range(2 * STAYS):
+        called(fast, driver, 9)
+    assert fast.executables == 2
+    assert driver.freed == []
+
+
+def test_the_last_size_of_a_shared_executable_frees_it() -> None:
+    fast, driver = made(1, 9, 10, memory=220)
+    for size in (10, 9, 1):  # the graph of 10 is dropped
+        called(fast, driver, size)
+    for _ in range(2 * STAYS):
+        called(fast, driver, 9)
+    assert fast.captured == (1, 9)
+    assert len(driver.freed) == 2  # the graph of 10, and the executable that was made of it
 
 
 def test_the_least_recently_used_graphs_are_dropped() -> None:
