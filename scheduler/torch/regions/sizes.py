@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from sympy import prime
 from torch import Tensor, fx
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
 from tilewright.scheduler.torch.kernels.open_keys import LINE
 
-FACTORS = (5, 7)
-"""The factors by which sizes are larger in further copies: what depends on them shows there."""
+LARGER_COPIES = 2
+"""Further copies of a graph, with larger sizes: what depends on sizes shows there."""
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _DECLARED = re.compile(r"(\w+: \w+\[)([^\]]*)(\].*)")
 _AXIS = re.compile(r"(\w+)=(\d+)")
@@ -79,10 +80,13 @@ def _environment(graph: fx.Graph) -> Any:
 
 def copies(graph: fx.Graph, hints: Values) -> list[Fixed]:
     """Return the copy with the sizes that the graph was captured with, and some of larger sizes.
-    These stay multiples of the former."""
+    These are the former times primes from 5 on, another one for each symbol and copy."""
     larger = [
-        {symbol: hint * factor ** (1 + place) for place, (symbol, hint) in enumerate(hints.items())}
-        for factor in FACTORS
+        {
+            symbol: hint * prime(3 + copy + LARGER_COPIES * place)
+            for place, (symbol, hint) in enumerate(hints.items())
+        }
+        for copy in range(LARGER_COPIES)
     ]
     return [fixed(graph, values) for values in (hints, *larger)]
 

@@ -354,3 +354,20 @@ def test_what_a_graph_was_captured_under_is_known(known) -> None:
     (symbol,) = hints_of(graph)
     assert within(graph, symbol, range(1, 100)) == range(2, 30)
     assert [size for size in range(2, 12) if admits(graph, {symbol: size})] == [4, 7, 10]
+
+
+def test_a_graph_of_many_sizes_has_regions() -> None:
+    """A copy of the graph has another number for each size: all are small enough for arrays."""
+    given = [torch.randn(3 + 2 * place, 4 + 2 * place) for place in range(9)]
+    fast = torch.compile(
+        lambda *each: [torch.softmax(x, -1) for x in each],
+        backend=backend.tilewright,
+        options={"db": None},
+        dynamic=True,
+    )
+    with torch.no_grad():
+        for made, x in zip(fast(*given), given, strict=True):
+            torch.testing.assert_close(made, torch.softmax(x, -1))
+    (graph,) = explain(fast).graphs
+    assert graph.why == "it has no region"
+    assert {why for _, why in graph.left} >= {"its program depends on a dynamic size"}
