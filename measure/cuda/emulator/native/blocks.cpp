@@ -37,6 +37,7 @@ void start_block(Cluster &cluster, u32 rank, Index index) {
   for (u32 i = 0; i < threads; i++) {
     Fiber &fiber = block.fibers[i];
     fiber.linear = i;
+    fiber.number = (cluster.number * launch.cluster.x * launch.cluster.y * launch.cluster.z + rank) * threads + i;
     fiber.lane = i % 32;
     fiber.thread = {i % launch.block.x, i / launch.block.x % launch.block.y,
                     i / launch.block.x / launch.block.y};

@@ -84,7 +84,7 @@ struct Warp {
 // For visibility.cpp. All times are by machine.clock.
 // Who stored to a byte of global memory, and when.
 struct Mark {
-  u32 thread = 0, time = 0;  // thread: one more than its number in the grid, or 0 for nobody
+  u32 thread = 0, time = 0;  // thread: one more than its number, or 0 for nobody
 };
 
 // The last store to a byte, and an earlier addition to it by another cluster that was not yet fenced.
@@ -108,7 +108,7 @@ struct Fiber {
   void *stack_pointer = nullptr;
   char *stack = nullptr;
   Index thread{};
-  u32 linear = 0, lane = 0, meetings = 0, accesses = 0;
+  u32 linear = 0, number = 0, lane = 0, meetings = 0, accesses = 0;  // number: in the grid
   bool ended = false, cluster_arrived = false, awaited = false;
   u32 cluster_phase = 0;
   Warp *warp = nullptr;

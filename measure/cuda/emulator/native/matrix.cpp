@@ -1,5 +1,6 @@
 // Matrix instructions: ldmatrix, stmatrix, mma.sync and wgmma, by the fragment layouts of the PTX ISA.
 #include <cstring>
+#include <type_traits>
 
 #include "machine.h"
 
@@ -13,7 +14,7 @@ namespace tw::emulator {
 
 namespace {
 
-u32 bytes_of(Kind kind) {
+constexpr u32 bytes_of(Kind kind) {
   switch (kind) {
     case Kind::f16: case Kind::bf16: return 2;
     case Kind::e4m3: case Kind::e5m2: case Kind::s8: return 1;
@@ -23,10 +24,10 @@ u32 bytes_of(Kind kind) {
 
 bool is_float8(Kind kind) { return kind == Kind::e4m3 || kind == Kind::e5m2; }
 
-float decoded(Kind kind, const void *at) {
+template <Kind K> float decoded(const void *at) {
   u32 x = 0;
-  memcpy(&x, at, bytes_of(kind));
-  switch (kind) {
+  memcpy(&x, at, bytes_of(K));
+  switch (K) {
     case Kind::f16: return f16_to_float(x);
     case Kind::bf16: return __builtin_bit_cast(float, x << 16);
     case Kind::tf32: return __builtin_bit_cast(float, x & ~0x1fffu);  // the low bits are ignored
@@ -37,12 +38,33 @@ float decoded(Kind kind, const void *at) {
   }
 }
 
-// d[16][n] += a[16][k] b[k][n]; whole numbers below 2^24 stay exact, so that it serves s8 too
+// Calls `work` with the kind as a constant, so that its loops over elements do not ask for it.
+template <class Work> void for_kind(Kind kind, Work work) {
+  switch (kind) {
+    case Kind::f16: return work(std::integral_constant<Kind, Kind::f16>());
+    case Kind::bf16: return work(std::integral_constant<Kind, Kind::bf16>());
+    case Kind::tf32: return work(std::integral_constant<Kind, Kind::tf32>());
+    case Kind::e4m3: return work(std::integral_constant<Kind, Kind::e4m3>());
+    case Kind::e5m2: return work(std::integral_constant<Kind, Kind::e5m2>());
+    case Kind::s8: return work(std::integral_constant<Kind, Kind::s8>());
+    case Kind::s32: return work(std::integral_constant<Kind, Kind::s32>());
+    default: return work(std::integral_constant<Kind, Kind::f32>());
+  }
+}
+
+// d[16][n] += a[16][k] b[k][n]; whole numbers below 2^24 stay exact, so that it serves s8 too. Sums of
+// 8 rows and 8 columns, of which n is a multiple, stay in registers.
 TW_FAST void multiply(float *d, const float *a, const float *b, u32 n, u32 k) {
-  for (u32 row = 0; row < 16; row++)
-    for (u32 i = 0; i < k; i++) {
-      const float x = a[row * k + i];
-      for (u32 column = 0; column < n; column++) d[row * n + column] += x * b[i * n + column];
+  typedef float Vector __attribute__((vector_size(32), aligned(4), may_alias));
+  for (u32 top = 0; top < 16; top += 8)
+    for (u32 column = 0; column < n; column += 8) {
+      Vector sums[8];
+      for (u32 row = 0; row < 8; row++) sums[row] = *(const Vector *)&d[(top + row) * n + column];
+      for (u32 i = 0; i < k; i++) {
+        const Vector right = *(const Vector *)&b[i * n + column];
+        for (u32 row = 0; row < 8; row++) sums[row] += a[(top + row) * k + i] * right;
+      }
+      for (u32 row = 0; row < 8; row++) *(Vector *)&d[(top + row) * n + column] = sums[row];
     }
 }
 
@@ -75,27 +97,27 @@ TW_FAST void multiply_cut_off(float *d, const float *a, const float *b, u32 n, u
   }
 }
 
-struct Operand { Kind kind; u32 per, bytes; };
-Operand operand(Kind kind) { return {kind, 4 / bytes_of(kind), bytes_of(kind)}; }
-
 // A fragment of A: 16 rows of k columns, spread over the registers of 32 lanes.
 void gather_a(float *a, Kind kind, u32 k, const u32 *const *registers) {
-  const Operand o = operand(kind);
-  const u32 count = 2 * k / (4 * o.per);
-  for (u32 lane = 0; lane < 32; lane++)
-    for (u32 i = 0; i < count; i++)
-      for (u32 e = 0; e < o.per; e++)
-        a[(lane / 4 + i % 2 * 8) * k + lane % 4 * o.per + e + i / 2 * 4 * o.per] =
-            decoded(kind, (const char *)&registers[lane][i] + e * o.bytes);
+  for_kind(kind, [=](auto constant) {
+    constexpr u32 bytes = bytes_of(constant), per = 4 / bytes;
+    for (u32 lane = 0; lane < 32; lane++)
+      for (u32 i = 0; i < 2 * k / (4 * per); i++)
+        for (u32 e = 0; e < per; e++)
+          a[(lane / 4 + i % 2 * 8) * k + lane % 4 * per + e + i / 2 * 4 * per] =
+              decoded<constant>((const char *)&registers[lane][i] + e * bytes);
+  });
 }
 
 void gather_b(float *b, Kind kind, u32 k, const u32 *const *registers) {
-  const Operand o = operand(kind);
-  for (u32 lane = 0; lane < 32; lane++)
-    for (u32 i = 0; i < k / (4 * o.per); i++)
-      for (u32 e = 0; e < o.per; e++)
-        b[(lane % 4 * o.per + e + i * 4 * o.per) * 8 + lane / 4] =
-            decoded(kind, (const char *)&registers[lane][i] + e * o.bytes);
+  for_kind(kind, [=](auto constant) {
+    constexpr u32 bytes = bytes_of(constant), per = 4 / bytes;
+    for (u32 lane = 0; lane < 32; lane++)
+      for (u32 i = 0; i < k / (4 * per); i++)
+        for (u32 e = 0; e < per; e++)
+          b[(lane % 4 * per + e + i * 4 * per) * 8 + lane / 4] =
+              decoded<constant>((const char *)&registers[lane][i] + e * bytes);
+  });
 }
 
 // The accumulators of 32 lanes as 16 rows of n.
@@ -107,21 +129,23 @@ void gather_d(float *sums, u32 n, void *const *d) {
 
 // Adds the product (16 rows of n) to the accumulators of 32 lanes, or sets them to it.
 void scatter_d(const float *product, Kind kind, u32 n, void *const *d, bool accumulate) {
-  for (u32 lane = 0; lane < 32; lane++)
-    for (u32 i = 0; i < n / 2; i++) {
-      const u32 row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-      const float value = product[row * n + column];
-      if (kind == Kind::s32) {
-        i32 &x = ((i32 *)d[lane])[i];
-        x = (accumulate ? x : 0) + (i32)value;
-      } else if (kind == Kind::f32) {
-        float &x = ((float *)d[lane])[i];
-        x = (accumulate ? x : 0) + value;
-      } else {
-        u16 &x = ((u16 *)d[lane])[i];
-        x = float_to_f16((accumulate ? f16_to_float(x) : 0) + value);
+  for_kind(kind, [=](auto constant) {
+    for (u32 lane = 0; lane < 32; lane++)
+      for (u32 i = 0; i < n / 2; i++) {
+        const u32 row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        const float value = product[row * n + column];
+        if constexpr (constant == Kind::s32) {
+          i32 &x = ((i32 *)d[lane])[i];
+          x = (accumulate ? x : 0) + (i32)value;
+        } else if constexpr (constant == Kind::f32) {
+          float &x = ((float *)d[lane])[i];
+          x = (accumulate ? x : 0) + value;
+        } else {
+          u16 &x = ((u16 *)d[lane])[i];
+          x = float_to_f16((accumulate ? f16_to_float(x) : 0) + value);
+        }
       }
-    }
+  });
 }
 
 // Address of element (row, column of K) of an operand behind a wgmma descriptor.
@@ -151,9 +175,21 @@ void check_descriptor(u64 descriptor) {
           (i32)(start - shared_start), swizzle);
 }
 
-float shared_element(Block &block, u64 descriptor, u32 row, u32 k, Kind kind, bool transposed) {
-  const u32 bytes = bytes_of(kind);
-  return decoded(kind, readable("wgmma", block, described(descriptor, row, k, bytes, transposed), bytes, true));
+// Elements of an operand of wgmma: of `rows` rows from `first` on, and k columns of K, that of row r and
+// column i at to[r * row_step + i * k_step]. The 16 bytes that a swizzle moves lie together, along K or,
+// if transposed, along the rows.
+void gather_shared(float *to, Block &block, u64 descriptor, Kind kind, bool transposed, u32 first, u32 rows,
+                   u32 k, u32 row_step, u32 k_step) {
+  for_kind(kind, [=, &block](auto constant) {
+    constexpr u32 bytes = bytes_of(constant), per = 16 / bytes;
+    const u32 down = transposed ? per : 1, across = transposed ? 1 : per, step = transposed ? row_step : k_step;
+    for (u32 row = 0; row < rows; row += down)
+      for (u32 i = 0; i < k; i += across) {
+        const u32 address = described(descriptor, first + row, i, bytes, transposed);
+        const u8 *from = readable("wgmma", block, address, 16, true);
+        for (u32 e = 0; e < per; e++) to[row * row_step + i * k_step + e * step] = decoded<constant>(from + e * bytes);
+      }
+  });
 }
 
 Warpgroup &this_group() {
@@ -239,14 +275,9 @@ void wgmma(Kind d_kind, Kind a_kind, Kind b_kind, u32 n, u32 k, void *d, u64 a, 
     Block *block = machine.current->block;
     Effect effect = [=, ds = std::move(ds), as = std::move(as)] {
       static float left[16 * 32], right[32 * 256], product[16 * 256];
-      for (u32 column = 0; column < n; column++)
-        for (u32 i = 0; i < k; i++)
-          right[i * n + column] = shared_element(*block, b, column, i, b_kind, b_transposed);
+      gather_shared(right, *block, b, b_kind, b_transposed, 0, n, k, 1, n);
       for (u32 warp = 0; warp < 4; warp++) {  // each holds 16 of the 64 rows
-        if (from_shared)
-          for (u32 row = 0; row < 16; row++)
-            for (u32 i = 0; i < k; i++)
-              left[row * k + i] = shared_element(*block, a, warp * 16 + row, i, a_kind, a_transposed);
+        if (from_shared) gather_shared(left, *block, a, a_kind, a_transposed, warp * 16, 16, k, k, 1);
         else gather_a(left, a_kind, k, &as[warp * 32]);
         memset(product, 0, 16 * n * sizeof(float));
         if (is_float8(a_kind) && d_kind == Kind::f32) {

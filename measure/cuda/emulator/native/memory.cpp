@@ -24,12 +24,13 @@ void touch(Block &block, u32 offset, u32 bytes, State state) {
   memset(&block.states[offset], state, bytes);
 }
 
-// Whether eight bytes are all written or fresh: of the states 0 to 3, those whose two bits differ.
-bool all_readable(const State *states) {
+// Whether eight bytes are all written or, for an ordinary load, fresh: of the states 0 to 3, those whose
+// two bits differ.
+bool all_readable(const State *states, bool asynchronous) {
   constexpr u64 ones = 0x0101010101010101;
   u64 x;
   memcpy(&x, states, 8);
-  return ((x ^ x >> 1) & ones) == ones;
+  return asynchronous ? x == ones : ((x ^ x >> 1) & ones) == ones;
 }
 
 // An ordinary store: not yet visible to TMA and wgmma, until the writer's fence_async.
@@ -114,9 +115,9 @@ Block &owner(const char *what, u32 address, bool remote) {
 const u8 *readable(const char *what, Block &block, u32 address, u32 bytes, bool asynchronous) {
   const u32 offset = offset_of(what, block, address, bytes, natural_alignment(bytes));
   const State *states = &block.states[offset];
-  const bool wide = bytes % 8 == 0 && !asynchronous;
+  const bool wide = bytes % 8 == 0;
   for (u32 i = 0; i < bytes; i++) {
-    if (wide && i % 8 == 0 && all_readable(states + i)) {
+    if (wide && i % 8 == 0 && all_readable(states + i, asynchronous)) {
       i += 7;
       continue;
     }

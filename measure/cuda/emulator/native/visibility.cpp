@@ -21,12 +21,7 @@ u32 threads_per_cluster() {
   return block.x * block.y * block.z * size.x * size.y * size.z;
 }
 
-u32 number_of(const Fiber &fiber) {
-  const u32 threads = fiber.block->fibers.size();
-  return fiber.block->cluster->number * threads_per_cluster() + fiber.block->rank * threads + fiber.linear;
-}
-
-Writer &writer_of(const Fiber &fiber) { return machine.writers[number_of(fiber)]; }
+Writer &this_writer() { return machine.writers[machine.current->number]; }
 
 u32 cluster_of(const Mark &mark) { return (mark.thread - 1) / threads_per_cluster(); }
 
@@ -58,7 +53,7 @@ void add_writers(u32 cluster) {
 
 void note_store(Buffer &buffer, u64 offset, u32 bytes, bool addition) {
   if (buffer.marks.empty()) buffer.marks.resize(buffer.bytes);
-  const Mark mine{number_of(*machine.current) + 1, machine.clock};
+  const Mark mine{machine.current->number + 1, machine.clock};
   for (Marks *marks = &buffer.marks[offset], *end = marks + bytes; marks != end; marks++) {
     if (!addition) marks->other = {};
     else if (is_foreign(marks->last) && !is_fenced(marks->last)) marks->other = marks->last;
@@ -83,20 +78,20 @@ void check_load(const char *what, const Buffer &buffer, u64 offset, u32 bytes) {
 }
 
 void leave_barrier(u32 completed) {
-  u32 &passed = writer_of(*machine.current).passed;
+  u32 &passed = this_writer().passed;
   passed = std::max(passed, completed);
 }
 
 void fence_global() {
   Order &order = machine.orders[machine.current->block->cluster->number];
-  Writer &writer = writer_of(*machine.current);
+  Writer &writer = this_writer();
   writer.fenced = order.acquired = ++machine.clock;
   order.fenced = std::max(order.fenced, writer.passed);
 }
 
 void signal_stores() {
   Order &order = machine.orders[machine.current->block->cluster->number];
-  Writer &writer = writer_of(*machine.current);
+  Writer &writer = this_writer();
   writer.fenced = writer.signalled = ++machine.clock;
   order.signalled = std::max(order.signalled, writer.passed);
 }
