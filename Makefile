@@ -6,6 +6,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 BASE ?= main
 # One waits for clusters, servers and signals where two compute.
 PROCESSES ?= 3
+# What pytest makes of assertions is kept for the next run, also where Python is to keep nothing.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test quick other slow check docs screenshots bench clean
 

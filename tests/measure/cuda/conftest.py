@@ -6,17 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.compiled import keep_emulated
 from tests.measure.cuda import emulated_device
 from tilewright.measure.cuda import child
-from tilewright.measure.cuda.emulator import toolchain
+from tilewright.measure.cuda.emulator import emulator, toolchain
 
 
 @pytest.fixture(scope="package", autouse=True)
 def _quick_compilation() -> Iterator[None]:
     """Kernels here are many and their problems small; in other processes, and elsewhere, they are
-    compiled as usual."""
+    compiled as usual. What an earlier run compiled is kept."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toolchain, "OPTIMIZATION", "-O0")
+        patch.setattr(emulator, "compile_library", keep_emulated)
         yield
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.compiled import c_compiler, keep
 from tests.kernels import planted
 from tilewright.spaces.cpu.compiler import ARCHITECTURE, find_compiler
 from tilewright.spaces.cpu.target import CpuTarget
@@ -51,22 +52,26 @@ def compile_kernels(
     kernels: Sequence[Kernel], target: CpuTarget, folder: Path, *further: str
 ) -> ctypes.CDLL:
     """One translation unit of all ``kernels``, which share a prelude, without warnings; compiled
-    with ``further`` flags, too. Where tests are repeated for other instructions, those of this
-    machine have shown what the compiler's optimizations make of kernels."""
+    with ``further`` flags, too, unless it is kept. Where tests are repeated for other instructions,
+    those of this machine have shown what the compiler's optimizations make of kernels."""
     assert len({kernel.source.prelude for kernel in kernels}) == 1
     folder.mkdir(parents=True, exist_ok=True)
     source, library = folder / "kernels.c", folder / "kernels.so"
     parts = [kernels[0].source.prelude, *(kernel.source.body for kernel in kernels), RUNTIME]
-    source.write_text("\n".join(parts))
+    text = "\n".join(parts)
+    source.write_text(text)
     repeated = QUICKLY if os.environ.get(ARCHITECTURE) else ()
     flags = (*target.compiler_flags, *QUIET, "-fPIC", "-shared", *repeated, *further)
-    done = subprocess.run(
-        [find_compiler().path, *flags, str(source), "-o", str(library), "-lm"],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return ctypes.CDLL(str(library))
+
+    def compiled() -> None:
+        done = subprocess.run(
+            [find_compiler().path, *flags, str(source), "-o", str(library), "-lm"],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+
+    return ctypes.CDLL(str(keep(library, (c_compiler(), flags, text), compiled)))
 
 
 def compile_apart(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.compiled import c_compiler, keep
 from tilewright.spaces.cpu.compiler import find_compiler
 from tilewright.spaces.cpu.isa import fma
 from tilewright.spaces.cpu.target import FLAGS, MEANING
@@ -40,7 +41,8 @@ def build(
     options = [*FLAGS, *MEANING, *filter(None, [compiler.native]), *flags, "-shared", "-fPIC", "-w"]
     output = folder / "functions.so"
     command = [compiler.path, *options, str(folder / "functions.c"), "-o", str(output)]
-    subprocess.run(command, check=True, timeout=120)
+    given = (c_compiler(), options, source)
+    keep(output, given, lambda: subprocess.run(command, check=True, timeout=120))
     return ctypes.CDLL(str(output))
 
 
