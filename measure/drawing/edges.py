@@ -33,6 +33,7 @@ from tilewright.measure.drawing.scores import scores_of
 from tilewright.measure.drawing.shifts import Shift, cancelling_operands, shifts
 from tilewright.measure.drawing.slices import Kind, Slices, slices, turns
 from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.derivation.recurrent.view import carried
 from tilewright.spaces.derivation.rounding.reads import places_read
 from tilewright.spaces.derivation.rounding.rows import Places
 from tilewright.spaces.dtypes import DType
@@ -203,11 +204,18 @@ def _masks(element: DType, sign: int, whole: bool) -> list[Kind]:
 
 
 def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
-    """Yield the sums of products, and the operands that are factors of each."""
+    """Yield the sums of products, and the operands that are factors of each. A state that is
+    carried along positions has the product of some factors of its terms alone, and of sums within
+    these."""
+    every: dict[str, list[str]] = {}
     for stage in program.stages:
         found = factors(stage.body) if stage.reducer == "sum" else ()
         if len(found) > 1:
-            yield stage, [read.name for factor in found for read in factor.value_reads]
+            names = [read.name for factor in found for read in factor.value_reads]
+            if stage.name == carried(program):
+                names += [name for each in names for name in every.get(each, ())]
+            every[stage.name] = names
+            yield stage, names
 
 
 def _with_infinity(program: Program) -> set[str]:

@@ -17,6 +17,7 @@ TEMPLATES = TemplateList(
         "kept": "kept:KeptTemplate",
         "map": "maps:MapTemplate",
         "ragged": "ragged:RaggedTemplate",
+        "recurrent": "recurrent:RecurrentTemplate",
         "chained": "chained:ChainedTemplate",
         "pairwise": "pairwise:PairwiseTemplate",
         "phased": "staged:PhasedTemplate",

@@ -58,20 +58,29 @@ class Prefix:
 def prefix_of(program: Program, stage: Stage) -> Prefix | None:
     """Return the prefixes that a sum is over; None if there are none, or if its terms depend on
     the axis that ends them."""
-    match stage.reducer, stage.over, program.bounding(stage):
-        case "sum", (term,), (condition,):
+    found = compared(program, stage)
+    if found is None or len(stage.over) > 1 or found.row in stage.body.axes:
+        return None
+    return found
+
+
+def compared(program: Program, stage: Stage) -> Prefix | None:
+    """Return the prefixes that a sum is over, whatever its terms depend on; None if there are
+    none."""
+    match stage.reducer, program.bounding(stage):
+        case "sum", (condition,):
             pass
         case _:
             return None
     operator = condition.operator
     match condition.left, condition.right:
-        case AxisValue(left), AxisValue(row) if left == term:
+        case AxisValue(term), AxisValue(row) if term in stage.over:
             pass
-        case AxisValue(row), AxisValue(right) if right == term:
+        case AxisValue(row), AxisValue(term) if term in stage.over:
             operator = MIRRORED[operator]
         case _:
             return None
-    if operator not in ("<", "<=", ">", ">=") or row in stage.body.axes or row not in stage.axes:
+    if operator not in ("<", "<=", ">", ">=") or row not in stage.axes:
         return None
     return Prefix(row, term, operator.startswith(">"), not operator.endswith("="))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tests.spaces.language.ragged_programs import extents_of, text_of
+from tests.spaces.recurrent_programs import TEXTS
+from tests.spaces.recurrent_programs import extents_of as extents_of_prefixes
 from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.operators import workload
@@ -29,6 +31,8 @@ WORKLOADS = [
     workload("y[j, i] = relu(x[i, j] + b[i])", i=70, j=130),
     workload("y[r, i] = sum[j: j < i](x[r, j] * w[j]) + b[r]", r=70, i=130, j=130),
     workload("y[i, r] = exp(sum[j: j >= i](x[j, r]))", r=70, i=130, j=130),
+    workload(TEXTS["state space"], h=3, t=70, s=70, d=20, e=64),
+    workload(TEXTS["gated"], **extents_of_prefixes("gated")),
     workload("max_pool2d n=2 c=16 h=9 w=9 r=3"),
     workload("attention b=2 h=2 i=40 j=40 d=16"),
     workload("attention b=2 h=4 kv=2 i=200 j=200 d=64 mask=causal dtype=bfloat16"),

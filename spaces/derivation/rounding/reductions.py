@@ -13,6 +13,7 @@ from typing import Any
 
 from tilewright.spaces.derivation.algebra import factors, product
 from tilewright.spaces.derivation.products.roles import dtype_beside, sides_of
+from tilewright.spaces.derivation.recurrent.view import carried
 from tilewright.spaces.derivation.rounding.approximate import Approximate, Approximation
 from tilewright.spaces.derivation.rounding.repeats import repeats
 from tilewright.spaces.dtypes import dtype
@@ -159,6 +160,8 @@ def sum_of_terms(
     found = within(meaning, value, error + off + lost, kind)
     times = _taken_out(program, stage, meaning, sums)
     found = _with_overflow(meaning, found, size, sums.finite, times, off)
+    if stage.name == carried(program):
+        found = _unless_infinite(found, size, numbers)
     return _unless_taken_out(program, stage, meaning, found)
 
 
@@ -209,6 +212,17 @@ def _with_overflow(
     low = numbers.select(down, -infinite, b.low)
     high = numbers.select(up, infinite, b.high)
     return Approximate(found.value, Interval(low, high, b.free | (up & down) | doubtful))
+
+
+def _unless_infinite(found: Approximate, size: Any, numbers: Any) -> Approximate:
+    """Return a sum that may be anything where a term is infinite: what terms have in common is
+    multiplied last, and sums within terms are taken after the sum over these
+    (:mod:`spaces.derivation.recurrent`)."""
+    assert found.interval is not None
+    b = found.interval
+    return Approximate(
+        found.value, Interval(b.low, b.high, b.free | ~(size < numbers.constant(float("inf"))))
+    )
 
 
 def _unless_taken_out(

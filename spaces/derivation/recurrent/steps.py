@@ -1,0 +1,55 @@
+"""The growth of an exponent from one position to the next, where that cancels nothing.
+
+-g[h] * t   grows by   -g[h]        l[h, t] = sum[s: s <= t](a[h, s])   grows by   a[h, t]
+"""
+
+from __future__ import annotations
+
+from tilewright.spaces.derivation.algebra import ONE, ZERO, minus, negated, over, plus, times
+from tilewright.spaces.language.prefixes import Prefix, prefix_of
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Negation, Read
+
+
+def growth_of(program: Program, prefix: Prefix, node: Expression) -> Expression | None:
+    """Return how much an expression grows from the position before, along the axis ``row`` of the
+    ``prefix`` and the other way if it is backwards; None if that is a difference of its values."""
+
+    def grown(node: Expression) -> Expression | None:
+        return growth_of(program, prefix, node)
+
+    if prefix.row not in node.axes:
+        return ZERO
+    match node:
+        case AxisValue():
+            return negated(ONE) if prefix.backwards else ONE
+        case Negation(inner) if (growth := grown(inner)) is not None:
+            return negated(growth)
+        case Binary("+" | "-" as operator, left, right):
+            first, second = grown(left), grown(right)
+            if first is None or second is None:
+                return None
+            return plus(first, second) if operator == "+" else minus(first, second)
+        case Binary("*", left, right) if prefix.row not in left.axes:
+            growth = grown(right)
+            return None if growth is None else times(left, growth)
+        case Binary("*" | "/" as operator, left, right) if prefix.row not in right.axes:
+            growth = grown(left)
+            if growth is None:
+                return None
+            return times(growth, right) if operator == "*" else over(growth, right)
+        case Read():
+            return _last_term(program, prefix, node)
+    return None
+
+
+def _last_term(program: Program, prefix: Prefix, read: Read) -> Expression | None:
+    """Return the term that a running sum has taken in last; None of other reads."""
+    stage = program.stage.get(read.name)
+    found = prefix_of(program, stage) if stage else None
+    if stage is None or found is None or found.exclusive or found.backwards != prefix.backwards:
+        return None
+    places = dict(zip(stage.axes, read.indices, strict=True))
+    if places[found.row] != AxisValue(prefix.row):
+        return None
+    return stage.body.at({**places, found.term: places[found.row]})

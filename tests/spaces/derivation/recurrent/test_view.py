@@ -1,0 +1,52 @@
+"""What is carried along positions: decays, and factors of what is added and read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.spaces.recurrent_programs import TEXTS, extents_of
+from tilewright.spaces.derivation.recurrent.view import carried, recurrence_of
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.language import program
+from tilewright.spaces.language.inputs import draw
+
+DECAYS = {
+    "linear attention": None,
+    "retention": ("-g[h]", "0", "0"),
+    "state space": ("0", "-l[h, t]", "l[h, t]"),
+    "decays that are summed up": ("a[h, t]", "0", "0"),
+    "selective": ("dt[e, t] * a[e, d]", "0", "0"),
+    "behind": ("-g[h]", "0", "0"),
+}
+
+
+def made_of(name):
+    return program(TEXTS[name], **extents_of(name))
+
+
+@pytest.mark.parametrize(("name", "decay"), DECAYS.items(), ids=DECAYS)
+def test_decays_grow_by_what_does_not_cancel(name, decay):
+    found = recurrence_of(made_of(name)).decay
+    assert (found and tuple(map(str, found.expressions))) == decay
+
+
+def test_sums_within_terms_are_over_inner_axes_of_the_state():
+    found = recurrence_of(made_of("state space"))
+    assert (found.rows, found.inner, found.lane) == (("h",), ("d",), "e")
+    assert [str(factor) for factor in found.read] == ["c[t, d]"]
+    assert {"b[t, d]", "dt[h, t]", "x[h, t, e]"} < {str(factor) for factor in found.added}
+
+
+def test_infinite_terms_allow_anything_where_they_count_alone():
+    made = made_of("state space")
+    assert carried(made) == "y"
+    inputs = draw(made, 0)
+    inputs["x"][0, 20, 3] = np.inf
+    low, high = allowed(made, inputs)["y"]
+    free = np.isnan(low) | np.isnan(high) | ~(low <= high)
+    wide = free | ((low == -np.inf) & (high == np.inf))
+    assert wide[0, 20:, 3].all()
+    others = np.ones(low.shape, bool)
+    others[0, 20:, 3] = False
+    assert not wide[others].any()
