@@ -14,12 +14,15 @@ from tilewright.spaces.derivation.work import Work, work
 from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.language.program import Output, Program
 from tilewright.spaces.language.ranges import points_of
+from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.workload import Parameter, Workload
 
 PROGRAM = "program"
 """The operator of a program without a name. Its parameter ``text`` is the program as it was
 written, in one line."""
+HALVES = ("float16", "bfloat16")
+"""Dtypes of 16 bits in which packed codes are multiplied."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,10 +112,10 @@ class Computation(Workload):
     @cached_property
     def arithmetic(self) -> tuple[str, ...]:
         """The dtypes of the factors of products; without products the accumulator's, because values
-        are widened as they are loaded. So are packed codes.
+        are widened as they are loaded. So are packed codes, unless they meet floats of 16 bits.
         """
         if self.coded:
-            return (self.accumulator,)
+            return (self._beside_codes(),)
         from tilewright.spaces.derivation.products.multiplied import multiplied_dtypes
         from tilewright.spaces.derivation.products.view import written_product_of
 
@@ -120,6 +123,16 @@ class Computation(Workload):
         if isinstance(view, str):
             return multiplied_dtypes(self.program) or (self.accumulator,)
         return view.left.operand.dtype, view.right.operand.dtype
+
+    def _beside_codes(self) -> str:
+        """The dtype in which packed codes are multiplied."""
+        from tilewright.spaces.derivation.products.coded import coded_product_of
+
+        product = coded_product_of(self.program)
+        if isinstance(product, str) or not isinstance(product.activation, Read):
+            return self.accumulator
+        own = self.program.operand[product.activation.name].dtype
+        return own if own in HALVES else self.accumulator
 
     @cached_property
     def functions(self) -> Collection[str]:

@@ -7,7 +7,7 @@ for each tile of its depth. Activations lie in rows of 128 bytes, permuted as TM
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index, index
@@ -96,14 +96,19 @@ class Ring:
         ]
         if not self.bulk:
             return lines
+        barriers = [f"tw::mbarrier_init(full + {BARRIER} * i, 1);"]
+        empty = f"const u32 empty = full + {self._teams * BARRIER * stages};"
+        if self._warps > 1:
+            barriers.append(f"tw::mbarrier_init(empty + {BARRIER} * i, {self._warps});")
         begun = [
             "tw::tma_prefetch(&map);",
-            *CUDA.loop("i", stages, [f"tw::mbarrier_init(full + {BARRIER} * i, 1);"]),
+            *CUDA.loop("i", stages, barriers),
             "tw::fence_barrier_init();",
         ]
         return [
             *lines,
             f"const u32 full = shared + {int(sizes.barriers_at)} + team * {BARRIER * stages};",
+            *([empty] if self._warps > 1 else []),
             "u32 parity = 0;",
             "const u64 once = tw::evict_first();",
             *CUDA.when("own == 0 && lane == 0", begun),
@@ -136,10 +141,13 @@ class Ring:
         ]
 
     def wait(self) -> Lines:
-        """Wait for the next stage, and fill the one that was multiplied last."""
+        """Wait for the next stage, and fill the one that was multiplied last, once all warps of the
+        team are done with it."""
         ahead = f"(n + {self._stages - 1})"
         to = f"(slot == 0 ? {self._stages - 1} : slot - 1)"
-        copy = CUDA.when(f"{ahead} < turns", self._copy(ahead, to))
+        emptied = f"tw::mbarrier_wait(empty + {BARRIER} * to, slot == 0 ? parity ^ 1 : parity);"
+        waits = [emptied] if self.bulk and self._warps > 1 else []
+        copy = CUDA.when(f"{ahead} < turns", self._copy(ahead, to, waits))
         sizes = self.sizes
         places = [
             f"const u32 x = activations + slot * {int(sizes.activation_stage)};",
@@ -147,14 +155,21 @@ class Ring:
         ]
         if self.bulk:
             wait = f"tw::mbarrier_wait(full + {BARRIER} * slot, parity);"
-            return [wait, *self._meet(), *copy, *places]
+            return [wait, *(self._meet() if self._warps == 1 else []), *copy, *places]
         wait = f"tw::cp_async_wait<{self._stages - 2}>();"
         return [wait, *self._meet(), *copy, "tw::cp_async_commit();", *places]
 
     def turn(self) -> Lines:
         """Go on to the next stage."""
         back = ["slot = 0;", *(["parity ^= 1;"] if self.bulk else [])]
-        return CUDA.when(f"++slot == {self._stages}", back)
+        done = [
+            "tw::sync_warp();",
+            f"if (lane == 0) tw::mbarrier_arrive(empty + {BARRIER} * slot);",
+        ]
+        return [
+            *(done if self.bulk and self._warps > 1 else []),
+            *CUDA.when(f"++slot == {self._stages}", back),
+        ]
 
     def _meet(self) -> Lines:
         """Let the warps of the team meet."""
@@ -176,9 +191,9 @@ class Ring:
 
     # -- copies ------------------------------------------------------------------------------------
 
-    def _copy(self, turn: str, slot: str) -> Lines:
-        """Begin to copy the stage of a turn into a slot."""
-        begin = [*self.at(turn), f"const int to = {slot};"]
+    def _copy(self, turn: str, slot: str, waits: Sequence[str] = ()) -> Lines:
+        """Begin to copy the stage of a turn into a slot, after the lines ``waits``."""
+        begin = [*self.at(turn), f"const int to = {slot};", *waits]
         if self.bulk:
             return CUDA.when("own == 0 && lane == 0", [*begin, *self._bulk()])
         return [*begin, *self._by_lanes()]

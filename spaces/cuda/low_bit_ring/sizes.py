@@ -161,7 +161,7 @@ class RingSizes(CodedSizes):
 
     @property
     def barriers_at(self) -> Any:
-        """The place of the barriers of all stages."""
+        """The place of two barriers of each stage: one that it is full, one that it is empty."""
         warps = self.threads // WARP
         values = FLOAT * warps * self.value_columns * self.shared_values
         return np.maximum(self.values_at + values, self.sum_bytes)
@@ -169,7 +169,7 @@ class RingSizes(CodedSizes):
     @property
     def word_at(self) -> Any:
         """The place of a block's ticket in shared memory."""
-        return ceil_div(self.barriers_at + BARRIER * self.rings, TICKET) * TICKET
+        return ceil_div(self.barriers_at + 2 * BARRIER * self.rings, TICKET) * TICKET
 
     @property
     def registers(self) -> Any:

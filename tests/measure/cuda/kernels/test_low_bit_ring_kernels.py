@@ -128,10 +128,11 @@ CASES = {
 # what is broken: kernel, pattern, replacement of its first occurrence
 BUGS = {
     "no wait for a stage": ("4 bits", r"tw::mbarrier_wait\(.*?\);", ""),
-    "a stage is filled too early": (
+    "a stage is filled too early": ("4 bits", r"tw::mbarrier_wait\(empty.*?\);", ""),
+    "a stage is empty too early": (
         "4 bits",
-        r"(parity\);\s*)tw::sync_named\(1 \+ team, 64\);",
-        r"\1",
+        r"mbarrier_init\(empty \+ 8 \* i, 2\)",
+        "mbarrier_init(empty + 8 * i, 1)",
     ),
     "barriers are seen too early": ("4 bits", r"tw::fence_barrier_init\(\);", ""),
     "bytes that never come": ("4 bits", r"\+ 512 \* there\)", "+ 512 * there + 16)"),
