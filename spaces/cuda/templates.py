@@ -25,6 +25,7 @@ TEMPLATES = TemplateList(
         "packed": "packed:CudaPacked",
         "phased": "staged:CudaPhased",
         "staged": "staged:CudaStaged",
+        "divided": "staged:CudaDivided",
         "staged_loops": "staged:StagedLoops",
         "loops": "loops:CudaLoops",
     },

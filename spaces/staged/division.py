@@ -34,8 +34,6 @@ MOST_ARRAYS = 12
 """Stages that may become arrays; programs of more are not divided in this way."""
 
 
-APART = 4
-"""The time of a product that loads both factors for each term, in that of one that keeps tiles."""
 WORTH = 0.9
 """The most that a division may cost, in the cost of the first cut, to be tried beside it."""
 
@@ -43,18 +41,20 @@ WORTH = 0.9
 @dataclass(frozen=True)
 class Costs:
     """The bytes that a machine moves in the time of one operation of a product, of another
-    operation, of a call of a function such as ``exp``, and of starting a kernel."""
+    operation, of a call of a function such as ``exp``, and of starting a kernel. A product that is
+    not multiplied in tiles takes ``apart`` times as long as one that is."""
 
     flop: float
     arithmetic: float
     call: float
     start: float
+    apart: float = 4
 
     def of(self, program: Program, recomputes: bool) -> float:
-        """Return the predicted cost of a kernel. One that ``recomputes`` what it multiplies takes
-        :data:`APART` times as long for products as one that keeps it in registers."""
+        """Return the predicted cost of a kernel. One that ``recomputes`` what it multiplies loads
+        both factors for each term."""
         counted = work(without_maps(program) if recomputes else program)
-        flops = counted.flops * (APART if recomputes else 1)
+        flops = counted.flops * (self.apart if recomputes else 1)
         operations = self.flop * flops + self.arithmetic * counted.arithmetic
         operations += self.call * counted.special
         return self.start + max(float(counted.bytes), operations)
@@ -66,6 +66,8 @@ class Costs:
 
 ON_CPU = Costs(flop=0.1, arithmetic=0.2, call=2.0, start=1e4)
 """Zen 4, one thread: some 100 GFLOP/s of products, and 10 GB/s."""
+ON_GPU = Costs(flop=0.01, arithmetic=0.1, call=1.0, start=1.2e7, apart=40)
+"""An H200: some 400 TFLOP/s of products by tensor cores, 4 TB/s, and 3 us until a kernel runs."""
 UNSERVED = 1e13
 """The cost of a kernel that no template serves."""
 Kernels = tuple[tuple[str, ...], ...]
@@ -96,6 +98,17 @@ def divided(
     if isinstance(found, str) or costs.of_parts(together) < costs.of_parts(found):
         return together
     return found
+
+
+def cheaper(
+    first: tuple[Part, ...] | str, found: tuple[Part, ...] | str, costs: Costs
+) -> tuple[Part, ...] | str:
+    """Return the division that was ``found``, if it is predicted to be cheaper than the ``first``
+    cut; or why it is none."""
+    if isinstance(first, str) or isinstance(found, str):
+        return found
+    is_worth_it = costs.of_parts(found) < WORTH * costs.of_parts(first)
+    return found if is_worth_it else "the first cut is about as cheap"
 
 
 @dataclass

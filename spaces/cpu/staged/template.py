@@ -19,7 +19,7 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.staged.arrays import places
-from tilewright.spaces.staged.division import ON_CPU, WORTH, divided
+from tilewright.spaces.staged.division import ON_CPU, cheaper, divided
 from tilewright.spaces.staged.partition import (
     Part,
     Serving,
@@ -96,11 +96,7 @@ class DividedTemplate(WithDivision, StagedTemplate):
         first = _parts(workload.program, target)
         if not isinstance(first, str) and len(first) == 1:
             return first
-        found = _divided(workload.program, target)
-        if isinstance(first, str) or isinstance(found, str):
-            return found
-        is_worth_it = ON_CPU.of_parts(found) < WORTH * ON_CPU.of_parts(first)
-        return found if is_worth_it else "the first cut is about as cheap"
+        return cheaper(first, _divided(workload.program, target), ON_CPU)
 
 
 class StagedLoops(WithLoops, StagedTemplate):

@@ -43,6 +43,7 @@ class CudaKept(CudaTemplate):
 
     name: ClassVar[str] = "kept"
     version: ClassVar[int] = 5
+    recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)

@@ -44,6 +44,7 @@ class CudaRows(CudaTemplate):
 
     name: ClassVar[str] = "rows"
     version: ClassVar[int] = 8
+    recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)

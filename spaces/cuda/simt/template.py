@@ -34,6 +34,7 @@ class Simt(BlockTemplate):
 
     name: ClassVar[str] = "simt"
     version: ClassVar[int] = 2
+    recomputes: ClassVar[bool] = True
     writes_apart: ClassVar[bool] = True
 
     code: ClassVar[type[BlockCode]] = SimtCode

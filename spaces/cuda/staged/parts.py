@@ -14,6 +14,7 @@ from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.thin.template import CudaThin
 from tilewright.spaces.derivation.rows.served import why_product
 from tilewright.spaces.language.program import Program
+from tilewright.spaces.staged.division import ON_GPU, cheaper, divided
 from tilewright.spaces.staged.partition import (
     Part,
     Serving,
@@ -35,6 +36,15 @@ def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
     There is only one if one kernel computes it at once and leaves no tensor core idle.
     """
     return partition(program, _serving(target), narrow=True, spare=CudaLoops)
+
+
+@lru_cache(maxsize=64)
+def divided_parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
+    """Return the parts of the cheapest division; or why there are none, in words."""
+    first = parts(program, target)
+    if not isinstance(first, str) and len(first) == 1:
+        return first
+    return cheaper(first, divided(program, _serving(target), CudaLoops, ON_GPU), ON_GPU)
 
 
 @lru_cache(maxsize=64)

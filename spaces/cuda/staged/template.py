@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tilewright.spaces.cuda.staged.code import StagedCode
-from tilewright.spaces.cuda.staged.parts import parts, parts_of_phases, parts_with_loops
+from tilewright.spaces.cuda.staged.parts import (
+    divided_parts,
+    parts,
+    parts_of_phases,
+    parts_with_loops,
+)
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.kernel import Kernel, arguments
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.staged.arrays import places
 from tilewright.spaces.staged.partition import Part
-from tilewright.spaces.staged.template import Staged, WithLoops, WithPhases
+from tilewright.spaces.staged.template import Staged, WithDivision, WithLoops, WithPhases
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.computation import Computation
 
@@ -51,6 +56,19 @@ class CudaPhased(WithPhases, CudaStaged):
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
         return parts_of_phases(workload.program, target)
+
+
+class CudaDivided(WithDivision, CudaStaged):
+    """The template of kernels launched in sequence, cut where that is predicted to cost least."""
+
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+        """Return the parts, see :class:`Staged`; or why there are none, in words."""
+        if not isinstance(target, CudaTarget):
+            return "needs a CUDA target"
+        return divided_parts(workload.program, target)
 
 
 class StagedLoops(WithLoops, CudaStaged):
