@@ -16,6 +16,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
 from tilewright.scheduler.torch.kernels.open_keys import LINE
+from tilewright.scheduler.torch.translation.attention import NAMES as ATTENTION
+from tilewright.scheduler.torch.translation.attention import lengths
+from tilewright.scheduler.torch.translation.nodes import name_of
 
 LARGER_COPIES = 2
 """Further copies of a graph, with larger sizes: what depends on sizes shows there."""
@@ -80,15 +83,36 @@ def _environment(graph: fx.Graph) -> Any:
 
 def copies(graph: fx.Graph, hints: Values) -> list[Fixed]:
     """Return the copy with the sizes that the graph was captured with, and some of larger sizes.
-    These are the former times primes from 5 on, another one for each symbol and copy."""
+    These are the former times primes from 5 on, another one for each copy and each symbol that is
+    not equal to another one."""
+    first = _first_of_equal(graph)
+    places = {symbol: place for place, symbol in enumerate(hints)}
     larger = [
         {
-            symbol: hint * prime(3 + copy + LARGER_COPIES * place)
-            for place, (symbol, hint) in enumerate(hints.items())
+            symbol: hint * prime(3 + copy + LARGER_COPIES * places[first.get(symbol, symbol)])
+            for symbol, hint in hints.items()
         }
         for copy in range(LARGER_COPIES)
     ]
     return [fixed(graph, values) for values in (hints, *larger)]
+
+
+def _first_of_equal(graph: fx.Graph) -> dict[Any, Any]:
+    """Return the symbols that are equal to another one wherever the graph computes anything, each
+    with the first one of its equals: attention has as many values as keys."""
+    found: dict[Any, Any] = {}
+    for node in graph.nodes:
+        if name_of(node) not in ATTENTION:
+            continue
+        extents = [each.node.expr for each in lengths(node) if isinstance(each, _SYMBOLIC)]
+        if len(extents) < 2:
+            continue
+        keys, values = (each.xreplace(found) for each in extents)
+        symbols = sorted((keys - values).free_symbols, key=str)
+        if len(symbols) == 2 and (keys - values).xreplace({symbols[1]: symbols[0]}) == 0:
+            found = {each: symbols[0] if at == symbols[1] else at for each, at in found.items()}
+            found[symbols[1]] = symbols[0]
+    return found
 
 
 def fixed(graph: fx.Graph, values: Values) -> Fixed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
@@ -30,6 +30,13 @@ NAMES = (
     "_scaled_dot_product_cudnn_attention",
     "_scaled_dot_product_fused_attention_overrideable",
 )
+
+
+def lengths(node: fx.Node) -> tuple[Any, Any]:
+    """Return the number of keys of a node that is attention, and that of values, which is the
+    same: symbolic ones may differ in name."""
+    given = arguments(node)
+    return fake(given["key"]).shape[-2], fake(given["value"]).shape[-2]
 
 
 def _ties(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:

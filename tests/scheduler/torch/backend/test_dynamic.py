@@ -371,3 +371,32 @@ def test_a_graph_of_many_sizes_has_regions() -> None:
     (graph,) = explain(fast).graphs
     assert graph.why == "it has no region"
     assert {why for _, why in graph.left} >= {"its program depends on a dynamic size"}
+
+
+@pytest.mark.parametrize("keys_are_outermost", [True, False])
+@pytest.mark.parametrize("grown", [True, False])
+def test_keys_and_values_are_as_many_whatever_their_symbols(keys_are_outermost, grown) -> None:
+    """Each of the two caches has a symbol of its own, whose values are equal."""
+
+    def attention(query: Any, key: Any, value: Any, more: Any) -> Any:
+        if grown:
+            key, value = (torch.cat((each, more), -3) for each in (key, value))
+        key, value = (each.transpose(1, 2) for each in (key, value))
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value)
+
+    caches = [torch.randn(1, 37, 2, 16) for _ in range(2)]
+    if not keys_are_outermost:
+        caches = [each.transpose(1, 2).contiguous().transpose(1, 2) for each in caches]
+    for cache in caches:
+        torch._dynamo.mark_dynamic(cache, 1)
+    given = (torch.randn(1, 2, 1, 16), *caches, torch.randn(1, 1, 2, 16))
+    fast = compiled(attention, None)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(*given), attention(*given))
+    (graph,) = explain(fast).graphs
+    if keys_are_outermost or grown:  # what is put together is
+        (region,) = graph.regions
+        assert "=*" in region.program
+    else:
+        (why,) = [why for name, why in graph.left if "attention" in name]
+        assert "is not the outermost axis of x1 in memory" in why
