@@ -1,5 +1,6 @@
 // The emulated machine: fibers for threads, and what warps, blocks, clusters and the device hold.
 #pragma once
+#include <cmath>
 #include <cstddef>
 #include <deque>
 #include <functional>

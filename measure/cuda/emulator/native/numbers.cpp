@@ -1,6 +1,4 @@
 // Narrow number formats: conversions that round as the device does.
-#include <cmath>
-
 #include "machine.h"
 
 namespace tw::emulator {
