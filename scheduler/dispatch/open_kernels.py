@@ -86,7 +86,7 @@ def time_open(
         seconds = _cpu_seconds(family, size, schedules, sizes, target)
     else:
         assert executor is not None
-        sizes = sorted({*sizes, *_checked(size)})
+        sizes = sorted({*sizes, max(1, size - 1)})
         seconds = device_seconds(family, size, schedules, sizes, target, executor)
     for schedule in dict.fromkeys(schedule for schedule, _ in seconds):
         told = {"schedule": schedule.key, "axis": family.axis, "rows": sizes}

@@ -75,6 +75,9 @@ class Product:
     is_open: bool = False
     """True if each call gives its number of rows, at most :attr:`rows`, to the text of a kernel."""
 
+    rows_each: ClassVar[int] = 1
+    """Rows of each point of the axis that can be open."""
+
     @property
     def output(self) -> Operand:
         """The array that is written."""

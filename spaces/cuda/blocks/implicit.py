@@ -9,12 +9,12 @@ attributes that kernels read of a :class:`~spaces.workloads.product.Product`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, TypeVar
 
 from tilewright.spaces.algebra.index import Index, index, variable
-from tilewright.spaces.cuda.blocks.batch import product_number
+from tilewright.spaces.cuda.blocks.batch import product_number, x_numbers
 from tilewright.spaces.cuda.blocks.gathered import MOST, Gathered, at, digits, run_of
 from tilewright.spaces.derivation.products.addresses import Address
 from tilewright.spaces.derivation.products.reach import Reach
@@ -24,6 +24,7 @@ from tilewright.spaces.language.program import Operand, Output
 from tilewright.spaces.language.tree import Expression
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.open_axis import why_no_open_rows, why_not_outermost
 from tilewright.spaces.workloads.product import Product, product_of
 from tilewright.spaces.workloads.workload import Workload
 
@@ -70,7 +71,13 @@ class ImplicitProduct:
 
     workload: Computation
     view: PlacedProduct
-    is_open: ClassVar[bool] = False
+    is_open: bool = field(default=False, kw_only=True)
+    """True if each call gives the extent of the slowest axis of the rows."""
+
+    @property
+    def rows_each(self) -> int:
+        """Rows of each point of the slowest axis of the rows, which can be open."""
+        return self.rows // self.view.rows[0].extent if self.view.rows else 1
 
     @property
     def rows(self) -> int:
@@ -226,6 +233,22 @@ def tiled_product_of(workload: Workload) -> Tiled | str:
         return view
     product = ImplicitProduct(workload, view)
     return why_not_implicit(product) or product
+
+
+def why_no_open_product(product: Tiled, axis: str) -> str | None:
+    """Return why calls of a product cannot give the extent of an axis, in words; None if they can:
+    it has to be the rows of matrices, or the slowest axis of the rows of a gathered factor."""
+    if isinstance(product, Product):
+        return why_no_open_rows(product, axis)
+    program, view = product.workload.program, product.view
+    first = view.rows[0] if view.rows else None
+    if first is None or (first.axis, first.extent) != (axis, program.extent.get(axis)):
+        return f"{axis} is not the slowest axis of the rows"
+    if view.tables or x_numbers(product.batches):
+        return "tables choose rows" if view.tables else f"there are {product.batches} products"
+    if not product.left_runs_deep:
+        return f"rows lie side by side in {product.left.name}"
+    return why_not_outermost(program, axis)
 
 
 def why_not_implicit(product: ImplicitProduct) -> str | None:

@@ -21,7 +21,8 @@ ROW_TILES = "row_tiles"
 
 @dataclass(frozen=True)
 class OpenWalk:
-    """An order of at most ``rows`` rows of ``columns`` tiles, which are ``step`` rows high.
+    """An order of at most ``rows`` rows of ``columns`` tiles, which are ``step`` rows high; each
+    point of the open axis has ``rows_each`` of the latter.
 
     Bands of ``band`` rows of tiles follow each other or, if ``along_rows``, bands of as many
     columns of them. A band is crossed first.
@@ -32,6 +33,7 @@ class OpenWalk:
     columns: int
     band: int
     along_rows: bool
+    rows_each: int = 1
 
     @property
     def places_each(self) -> int:
@@ -45,7 +47,7 @@ class OpenWalk:
 
     def count(self) -> list[str]:
         """Print the declaration of :data:`ROW_TILES`."""
-        count = open_tiles(self.step, self.rows * self.step)
+        count = open_tiles(self.step, self.rows * self.step, self.rows_each)
         return [f"const int {ROW_TILES} = {count.text};"]
 
     def emit(self, place: str, lines: Lines) -> list[str]:

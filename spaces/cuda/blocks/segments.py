@@ -16,7 +16,7 @@ from typing import Any
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cuda.abi import OPEN_EXTENT
+from tilewright.spaces.cuda.abi import open_count
 from tilewright.spaces.cuda.blocks.batch import product_number
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from tilewright.spaces.derivation.products.view import Gather, Segments
@@ -45,7 +45,7 @@ def row_end(product: Tiled) -> str | None:
     of the call of an open kernel; None if it is known."""
     if segments_of(product):
         return "end_row"
-    return OPEN_EXTENT if product.is_open else None
+    return open_count(product.rows_each) if product.is_open else None
 
 
 def segments_of(product: Tiled) -> Segments | None:

@@ -14,7 +14,6 @@ from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from tilewright.spaces.cuda.residency import BlockResources
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.product import Product
 
 ALIGNMENT = 128
 """Alignment in bytes of a tile in shared memory."""
@@ -32,7 +31,6 @@ class BlockSizes(BlockResources):
 
     def opened(self) -> Self:
         """Return the same for kernels that take their number of rows at each call."""
-        assert isinstance(self.product, Product)
         return replace(self, product=replace(self.product, is_open=True))
 
     def threads(self, c: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.spaces.cuda.blocks.code import BlockCode
 from tilewright.spaces.cuda.blocks.finish import prelude, why_no_sum
-from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, tiled_product_of
+from tilewright.spaces.cuda.blocks.implicit import Tiled, tiled_product_of, why_no_open_product
 from tilewright.spaces.cuda.blocks.sizes import RingSizes
 from tilewright.spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from tilewright.spaces.cuda.target import CudaTarget
@@ -20,7 +20,6 @@ from tilewright.spaces.quantities import widened
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision, Rule
-from tilewright.spaces.workloads.open_axis import why_no_open_rows
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -78,10 +77,8 @@ class BlockTemplate(CudaTemplate):
         return code.kernel(prelude(self.product))
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why an axis cannot be open: only that of rows can, where factors are matrices."""
-        if isinstance(self.product, ImplicitProduct):
-            return "kernels of factors that are gathered have fixed extents"
-        return why_no_open_rows(self.product, axis)
+        """Say why an axis cannot be open: only the slowest one of rows can."""
+        return why_no_open_product(self.product, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows, up to the product's."""

@@ -39,7 +39,7 @@ class TileGrid:
     Blocks walk ``raster`` (one of :data:`RASTERS`) in bands of ``group`` tiles, crossing the band
     first. ``splits`` blocks share the depth of a tile. Each of the ``batches`` products of a batch
     has as many tiles, see :mod:`spaces.cuda.blocks.batch`. If ``open_rows`` is
-    given, calls give the number of rows, and a tile has so many.
+    given, calls give the number of rows, ``rows_each`` at a time, and a tile has so many.
     """
 
     rows: int
@@ -50,6 +50,7 @@ class TileGrid:
     splits: int = 1
     batches: int = 1
     open_rows: int | None = None
+    rows_each: int = 1
 
     @property
     def mapping(self) -> TaskMapping:
@@ -67,19 +68,20 @@ class TileGrid:
             return None
         along_rows = self.raster == "along_rows"
         _, band = _bands(self.columns if along_rows else self.rows, self.group)
-        return OpenWalk(self.open_rows, self.rows, self.columns, band, along_rows)
+        shape = self.rows, self.columns
+        return OpenWalk(self.open_rows, *shape, band, along_rows, self.rows_each)
 
     @property
     def open_grid(self) -> OpenGrid | None:
         """The dependence of the launch on the rows of a call."""
         walk = self.open_walk
-        return OpenGrid(walk.step, walk.places_each) if walk else None
+        return OpenGrid(walk.step, walk.places_each, self.rows_each) if walk else None
 
     @property
     def blocks(self) -> tuple[int, int, int]:
         """Extents of the launch."""
         if self.open_walk:
-            return (self.rows * self.open_walk.places_each, self.splits, 1)
+            return (self.rows * self.open_walk.places_each, self.splits, self.batches)
         tiles = self.mapping.num_workers
         if x_numbers(self.batches):
             return (tiles * self.batches, self.splits, 1)
@@ -157,6 +159,7 @@ def tile_grid(
         int(values["splits"]),
         product.batches,
         block_rows if product.is_open else None,
+        product.rows_each,
     )
 
 

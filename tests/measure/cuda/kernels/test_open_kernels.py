@@ -70,6 +70,13 @@ PROGRAMS = {
     "map, transposes": ("map", "y[m,c,r] = x[m,r,c] * 2", {"m": 21, "r": 33, "c": 48}, "m"),
     "map, a table": ("map", "t: int32[m](index < 9)\ny[m,c] = x[t[m],c]", {"m": 61, "c": 19}, "m"),
 }
+IMAGES = {"c": 16, "h": 7, "w": 6, "r": 3, "s": 3, "padding": 1, "layout": "NHWC"}
+CONVOLUTIONS = {
+    "mma, images": ("mma", {**IMAGES, "n": 5, "o": 24, "dtype": "bfloat16"}),
+    "simt, images": ("simt", {**IMAGES, "n": 5, "o": 10, "stride": 2}),
+    "mma, groups": ("mma", {**IMAGES, "n": 5, "o": 32, "groups": 2, "dtype": "float16"}),
+}
+PROGRAMS |= {n: (t, "conv2d", given, "n") for n, (t, given) in CONVOLUTIONS.items()}
 KERNELS = {n: (t, "matmul", given, "m") for n, (t, given) in PRODUCTS.items()} | PROGRAMS
 """Templates with a workload and its open axis."""
 OF_PROGRAMS = ("lanes", "cluster", "tile_scheduler", "stages", "row_storage", "order", "vector")
@@ -123,7 +130,7 @@ def fault(emulator: Emulator, work: Workload, kernel: Kernel) -> str:
 @pytest.mark.parametrize("name", KERNELS)
 def test_they_are_right_at_every_extent(emulator, name):
     space = space_of(name)
-    kernels = [open_kernel(name, space, schedule) for schedule in some_schedules(name, space, 6)]
+    kernels = [open_kernel(name, space, schedule) for schedule in some_schedules(name, space, 4)]
     emulator.build(kernels)
     for kernel in kernels:
         for size in sizes_of(kernel.call):
@@ -210,6 +217,7 @@ END = r"< open_extent\b(?! -)"
         ("thin, few columns", END, "<= open_extent"),
         ("simt", END, "<= open_extent"),
         ("mma", END, "<= open_extent"),
+        ("mma, images", END, "<= open_extent"),
         ("mma", "walk_row = band_row", "walk_row = 1 + band_row"),
         ("hopper, beside", END, "<= open_extent"),
         ("hopper, beside", r"int row_tiles = \(open_extent \+ \d+", "int row_tiles = (open_extent"),
