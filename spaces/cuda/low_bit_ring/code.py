@@ -173,12 +173,12 @@ class RingCode:
         row, column, split = only_task(grid, index("block", int(sizes.blocks)))
         teams, share = self._number("warp_depth"), int(sizes.share)
         each, more = divmod(sizes.tiles, blocks)
-        run = int(sizes.run)
+        run, warps = int(sizes.run), self._number("warp_columns")
         ahead = f"first + {share} < {sizes.whole_stages} ? first + {share} : {sizes.whole_stages}"
         return [
             "const int block = blockIdx.x;",
             "const int warp = (int)tw::warp_uniform(threadIdx.x / 32), lane = threadIdx.x % 32;",
-            f"const int team = warp % {teams}, own = warp / {teams};",
+            f"const int team = warp / {warps}, own = warp % {warps};",
             f"const i64 row0 = {(row * int(sizes.rows)).text};",
             f"const int across = {column.text};",
             f"const int tile0 = across * {each} + (across < {more} ? across : {more});",
@@ -201,7 +201,7 @@ class RingCode:
             f"const i64 column0 = (i64)tile * {ROWS};",
             f"const i64 limit = column0 + there * {ROWS};",
             f"const i64 end = limit < {product.columns} ? limit : {product.columns};",
-            f"float s[{self._tiles}][{self._count}][4] = {{}};",
+            self._declared_sums,
         ]
         body = [
             *self.ring.wait(),
@@ -219,6 +219,14 @@ class RingCode:
             "tw::sync_block();",
         ]
 
+    @property
+    def _declared_sums(self) -> str:
+        return f"float s[{self._tiles}][{self._count}][4] = {{}};"
+
+    def _sum(self, number: int) -> str:
+        """C text of one of four sums of a tile and eight rows."""
+        return f"s[i][r][{number}]"
+
     def _leave(self) -> Lines:
         """Leave the sums in shared memory: a lane has two rows of the product."""
         body = []
@@ -226,7 +234,7 @@ class RingCode:
             column = f"(own * {self._tiles} + i) * {ROWS} + {half * ROWS // HALVES} + lane / 4"
             for row in range(2):
                 place = self.sums.place(f"r * {COLUMNS} + lane % 4 * 2 + {row}", column, "team")
-                body.append(f"tw::store_shared({place}, s[i][r][{2 * half + row}]);")
+                body.append(f"tw::store_shared({place}, {self._sum(2 * half + row)});")
         rows = CUDA.loop("r", self._count, body, unroll=True)
         return CUDA.loop("i", self._tiles, rows, unroll=True)
 
@@ -384,27 +392,27 @@ class RingCode:
 
     def _step(self, step: int, part: int, first: bool) -> Lines:
         """Return the lines that multiply 16 of the depth; the first of a tile load words."""
-        bits = self.sizes.pairs.decoding.bits
-        lines = []
-        if step % STEPS == 0:
-            size = tile_bytes(bits)
-            tile = step // STEPS * int(self.sizes.block_tiles)
-            place = f"codes + {size} * ({tile} + own * {self._tiles} + j + i)"
-            loads = [
-                f"tw::load_shared<{count}>(w[i] + {at}, {place} + {128 * at} + lane * {4 * count});"
-                for at, count in word_groups(bits)
-            ]
-            lines += self._over_tiles(loads)
+        lines = self._over_tiles(self._words(step // STEPS)) if step % STEPS == 0 else []
         total = "t[i][r]" if self._apart else "s[j + i][r]"
         before = total if not (first and self._apart) else f"less{part}[r]"
         zeros = first and self._apart and not self._raises
         start = ["const float none[4] = {};"] * zeros
         added = self._over_rows(self._add(total, step, "none" if zeros else before))
-        return lines + self._over_tiles([*self._left(step, part), *start, *added])
+        return lines + self._over_tiles(["u32 a[4];", *self._left(step, part, "a"), *start, *added])
 
-    def _left(self, step: int, part: int) -> Lines:
-        """Decode the fragment ``a`` of the tile ``i``: both halves of its rows, then the next 8 of
-        the depth."""
+    def _words(self, tile: int) -> Lines:
+        """Load a lane's words of the tile ``i`` at a tile along the depth."""
+        bits = self.sizes.pairs.decoding.bits
+        first = tile * int(self.sizes.block_tiles)
+        place = f"codes + {tile_bytes(bits)} * ({first} + own * {self._tiles} + j + i)"
+        return [
+            f"tw::load_shared<{count}>(w[i] + {at}, {place} + {128 * at} + lane * {4 * count});"
+            for at, count in word_groups(bits)
+        ]
+
+    def _left(self, step: int, part: int, to: str) -> Lines:
+        """Decode a fragment of the tile ``i``: both halves of its rows, then the next 8 of the
+        depth."""
         pairs = self.sizes.pairs
         within = slots(pairs.decoding.bits)
         places = [
@@ -415,7 +423,6 @@ class RingCode:
         words = sorted({piece.word for _, slot in places for piece in slot})
         lines = [f"const u32 w{word} = w[i][{word}];" for word in words]
         lines += self._values(part, True)
-        lines.append("u32 a[4];")
         for number, (half, slot) in enumerate(places):
             at = self._place_of(2 * step + number // HALVES)
             if self._raises:
@@ -426,7 +433,7 @@ class RingCode:
                 value = pairs.fused(value, pairs.both(1.0), f"zero{half}")
             if self._is_early:
                 value = pairs.scaled(value, f"scale{half}")
-            lines.append(f"a[{number}] = {value};")
+            lines.append(f"{to}[{number}] = {value};")
         return lines
 
     def _add(self, total: str, step: int, before: str) -> Lines:

@@ -15,14 +15,16 @@ from tilewright.spaces.cuda.residency import shared_memory
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.template import Rule
 
+WARPS = 4
+"""Warps of a warpgroup."""
 BLOCK = ("tile_rows", "splits", "warp_tiles", "warp_columns")
 DEPTH = ("tile_rows", "splits", "stage_depth")
 
 
 def ring_rules(
-    sizes: Callable[[Mapping[str, Any]], RingSizes], target: CudaTarget
+    sizes: Callable[[Mapping[str, Any]], RingSizes], target: CudaTarget, has_warpgroups: bool
 ) -> tuple[Rule, ...]:
-    """Return all rules of the template."""
+    """Return all rules of the template; there may be a choice to multiply by warpgroups."""
     whole = sizes({})
     deep, group, tiles = whole.deep, whole.product.group, whole.tiles
     threads = min(MOST_THREADS, target.threads_per_block)
@@ -31,7 +33,9 @@ def ring_rules(
         each = target.registers_per_multiprocessor // sizes(c).threads
         return np.minimum(each, target.registers_per_thread)
 
+    ways = ("multiply",) if has_warpgroups else ()
     rules = (
+        *(_of_warpgroups(sizes) if has_warpgroups else ()),
         Rule(
             "threads",
             ("warp_columns", "warp_depth"),
@@ -109,7 +113,7 @@ def ring_rules(
         ),
         Rule(
             "registers",
-            (*BLOCK, "warp_depth", "stage_depth", "interleave", "scales"),
+            (*BLOCK, *ways, "warp_depth", "stage_depth", "interleave", "scales"),
             lambda c: sizes(c).registers <= allowed(c),
             lambda c: f"a thread needs about {sizes(c).registers} registers; allowed: {allowed(c)}",
         ),
@@ -123,3 +127,29 @@ def ring_rules(
         lambda c: "scales before products may be beyond the range of float16; allowed: late",
     )
     return (*rules, early)
+
+
+def _of_warpgroups(sizes: Callable[[Mapping[str, Any]], RingSizes]) -> tuple[Rule, ...]:
+    """Return the rules of products by warpgroups."""
+    return (
+        Rule(
+            "whole_warpgroups",
+            ("multiply", "warp_columns"),
+            lambda c: (c["multiply"] == "mma") | (c["warp_columns"] % WARPS == 0),
+            lambda c: (
+                f"{c['warp_columns']} warps of a team; allowed for wgmma: multiples of {WARPS}"
+            ),
+        ),
+        Rule(
+            "sums_of_warpgroups",
+            ("multiply", "scales", "stage_depth"),
+            lambda c: (c["multiply"] == "mma") | ~sizes(c).apart,
+            lambda c: "scales after sums of a group; allowed for wgmma: early",
+        ),
+        Rule(
+            "tiles_in_turns",
+            ("multiply", "interleave"),
+            lambda c: (c["multiply"] == "mma") | (c["interleave"] == 1),
+            lambda c: f"{c['interleave']} tiles at a time; allowed for wgmma: 1",
+        ),
+    )

@@ -16,7 +16,7 @@ from tilewright.spaces.cuda.blocks.last_to_come import TICKET
 from tilewright.spaces.cuda.low_bit.pairs import PairDecoding
 from tilewright.spaces.cuda.low_bit.sizes import ACTIVATION, COLUMNS, FLOAT, CodedSizes
 from tilewright.spaces.cuda.target import WARP
-from tilewright.spaces.low_bit.order import DEPTH, ROWS, tile_bytes
+from tilewright.spaces.low_bit.order import DEPTH, HALVES, ROWS, tile_bytes
 
 BARRIER = 8
 APART = 4
@@ -111,6 +111,11 @@ class RingSizes(CodedSizes):
         return self.late & self.is_grouped | self.raised
 
     @property
+    def on_warpgroups(self) -> Any:
+        """Tell whether warpgroups multiply, with activations in shared memory."""
+        return np.asarray(self.values.get("multiply", "mma") == "wgmma")
+
+    @property
     def shares_fragments(self) -> Any:
         """Tell whether activations stay in registers for a whole stage, since tiles of a warp
         meet them one after the other, or what they share is computed first."""
@@ -178,6 +183,7 @@ class RingSizes(CodedSizes):
         bits, each = self.pairs.decoding.bits, FLOAT * self.rows // COLUMNS
         sums = (values["warp_tiles"] + values["interleave"] * self.apart + 1) * each
         shared = np.where(self.shares_fragments, self.depth // COLUMNS, DEPTH // COLUMNS // 2)
-        fragments = self.rows // COLUMNS * shared
+        left = 2 * DEPTH // COLUMNS * HALVES
+        fragments = np.where(self.on_warpgroups, left, self.rows // COLUMNS * shared)
         ahead = ceil_div(self.value_columns, WARP) * self.shared_values
         return SPARE + sums + fragments + values["interleave"] * bits + ahead

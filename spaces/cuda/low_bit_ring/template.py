@@ -24,6 +24,7 @@ from tilewright.spaces.cuda.low_bit_ring.code import RingCode
 from tilewright.spaces.cuda.low_bit_ring.rules import ring_rules
 from tilewright.spaces.cuda.low_bit_ring.sizes import RingSizes
 from tilewright.spaces.cuda.low_bit_ring.traffic import ring_quantities
+from tilewright.spaces.cuda.low_bit_ring.warpgroups import WarpgroupCode
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.template import CudaTemplate
 from tilewright.spaces.kernel import Kernel
@@ -59,6 +60,8 @@ class LowBitRing(CudaTemplate):
         self.pairs = pairs
         rows = fragment_rows(self.product)
         has_early = self.product.scale is not None and not self.raised
+        has_warpgroups = self.cuda.has("wgmma") and not self.raised
+        ways = Decision("multiply", ("mma", "wgmma")) if has_warpgroups else None
         self.decisions = (
             Decision("tile_rows", rows),
             Decision("warp_tiles", self._tiles(rows)),
@@ -69,8 +72,9 @@ class LowBitRing(CudaTemplate):
             Decision("interleave", TOGETHER),
             Decision("splits", SPLITS),
             Decision("scales", ("late", "early") if has_early else ("late",)),
+            *([ways] if ways else ()),
         )
-        self.rules = ring_rules(self.sizes, self.cuda)
+        self.rules = ring_rules(self.sizes, self.cuda, has_warpgroups)
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
@@ -102,7 +106,8 @@ class LowBitRing(CudaTemplate):
         """Return the kernel; its entry is named after the workload and the schedule."""
         called = (LIBRARY[name] for name in sorted(LIBRARY.keys() & self.workload.functions))
         sizes, bulk = self.sizes(schedule.values), self.cuda.has("tma")
-        code = RingCode(sizes, self.arguments, self.entry(schedule), bulk)
+        kind = WarpgroupCode if sizes.on_warpgroups else RingCode
+        code = kind(sizes, self.arguments, self.entry(schedule), bulk)
         return code.kernel(PRELUDE + "".join(called))
 
 

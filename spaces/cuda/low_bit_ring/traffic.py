@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.spaces.cuda.low_bit.sizes import COLUMNS, FLOAT
+from tilewright.spaces.cuda.low_bit_ring.rules import WARPS
 from tilewright.spaces.cuda.low_bit_ring.sizes import RingSizes
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.occupancy import Occupancy
@@ -38,8 +39,10 @@ def ring_quantities(
     zero = (sizes.known_zero is None) & (not sizes.raised)
     pair = (RAISED if sizes.raised else EXACT) + SCALED * (zero + early)
     corrected = FLOAT * count * parts / c["stage_depth"] * sizes.apart
-    tile = PAIRS * pair + STEPS * count + corrected + bits / FLOAT
-    shared = STEPS * count * c["stage_depth"] * (1 + sizes.raised)
+    groups = sizes.on_warpgroups
+    tile = PAIRS * pair + STEPS * np.where(groups, 1, count) + corrected + bits / FLOAT
+    shared = STEPS * count * c["stage_depth"] * (~groups + 1 * sizes.raised)
+    reads = np.where(groups, c["warp_columns"] * c["warp_tiles"] / WARPS, c["warp_columns"])
     values = sizes.shared_values * sizes.value_columns / WARP * VALUE
     stage = c["warp_columns"] * (STAGE + shared + values)
     occupancy = Occupancy(target, sizes.blocks, sizes.threads, sizes.registers, sizes.shared_bytes)
@@ -54,7 +57,7 @@ def ring_quantities(
         "flops": 2.0 * multiplies,
         "useful_flops": 2.0 * product.row_count * product.columns * product.terms,
         "instructions": work * occupancy.starved,
-        "register_bytes": codes + activations * c["warp_columns"],
+        "register_bytes": codes + activations * reads,
         "near_bytes": codes + activations,
         "middle_bytes": codes + activations + merged,
         "main_bytes": main,

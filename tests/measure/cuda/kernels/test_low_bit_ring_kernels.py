@@ -63,6 +63,13 @@ def space(w: Workload, target: CudaTarget, name: str = "low_bit_ring") -> Space:
     return Space(w, target, [RINGS[name](w, target)])
 
 
+def plain(space: Space) -> dict[str, int | str]:
+    """The values of a plain schedule, with those of its decisions that GPUs may lack."""
+    (template,) = space.templates.values()
+    has_way = any(decision.name == "multiply" for decision in template.decisions)
+    return PLAIN | ({"multiply": "mma"} if has_way else {})
+
+
 @deferred
 def case(
     q: str,
@@ -78,13 +85,15 @@ def case(
     multiprocessors as ``blocks``."""
     w = product(q, text, *sizes, kind)
     own = space(w, few(arch, blocks), name)
-    schedule = Schedule(name, tuple((PLAIN | v).items()))
+    schedule = Schedule(name, tuple((plain(own) | v).items()))
     assert own.why_not(schedule) is None, own.why_not(schedule)
     return w, own.lower(schedule)
 
 
 EARLY = {"scales": "early"}
 TEAMS = {"warp_columns": 2, "warp_depth": 2, "stages": 3}
+WGMMA = {"multiply": "wgmma", "warp_columns": 4, "warp_tiles": 2, "stages": 3}
+GROUPED = WGMMA | EARLY | {"warp_depth": 2, "stage_depth": 2}
 CASES = {
     "1 bit": case("uint1", GROUPS.format(z=1, g=64), (9, 72, 320), tile_rows=16, warp_tiles=3),
     "2 bits": case("int2", SCALED, (3, 33, 136), warp_columns=2, stages=3),
@@ -123,6 +132,10 @@ CASES = {
         "float4_e2m1", FLOATS.format(g=32), (40, 104, 480), tile_rows=40, warp_tiles=4
     ),
     "float of 8": case("float8_e4m3fn", FLOATS.format(g=128), (2, 33, 256), warp_depth=4, **EARLY),
+    "warpgroups": case(
+        "uint4", GROUPS.format(z=8, g=32), (17, 300, 512), tile_rows=24, blocks=3, **GROUPED
+    ),
+    "warpgroups, bytes": case("int8", SCALED, (9, 140, 200), tile_rows=16, blocks=2, **WGMMA),
     "powers": case("float4_e2m1", POWERS, (9, 40, 320), tile_rows=16, **EARLY),
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
@@ -138,6 +151,15 @@ BUGS = {
     "bytes that never come": ("4 bits", r"\+ 512 \* there\)", "+ 512 * there + 16)"),
     "the next phase": ("4 bits", r"parity \^= 1;", ""),
     "the stage before": ("4 bits", r"\(slot \+ i\) % 3;(?=\s*const u32 b)", "slot;"),
+    "no fence of warpgroups": ("warpgroups", r"tw::wgmma_fence\(\);", ""),
+    "fragments are decoded too early": (
+        "warpgroups",
+        r"(?s)(wait<1>.*?)wgmma_wait<1>",
+        r"\1wgmma_wait<2>",
+    ),
+    "sums are left too early": ("warpgroups", r"tw::wgmma_wait<0>\(\);", ""),
+    "a step of other activations": ("warpgroups", r"<128>\(x \+ 32", "<128>(x + 64"),
+    "the next tile's sums": ("warpgroups", r"\(s\[1\]", "(s[0]"),
     "no wait for copies": ("by lanes", r"cp_async_wait<1>", "cp_async_wait<2>"),
     "no barrier behind copies": ("by lanes", r"(wait<1>\(\);\s*)tw::sync_named\(.*?\);", r"\1"),
     "rows beyond the last": ("by lanes", r"row < 17 && depth", "row < 18 && depth"),
@@ -285,7 +307,7 @@ def test_nothing_spills_and_codes_are_decoded_in_few_instructions(arch, q, name)
     more = {"tile_rows": 16, "warp_tiles": 7, "warp_depth": 4, "interleave": 1}
     own = space(w, target, name)
     tiles = 7 if arch == "sm_90a" else 6
-    schedule = Schedule(name, tuple((PLAIN | more | {"warp_tiles": tiles}).items()))
+    schedule = Schedule(name, tuple((plain(own) | more | {"warp_tiles": tiles}).items()))
     assert own.why_not(schedule) is None, own.why_not(schedule)
     found = instructions(arch, (w, own.lower(schedule)))
     assert found["LDL"] == found["STL"] == 0
