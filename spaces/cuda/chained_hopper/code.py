@@ -25,6 +25,7 @@ from tilewright.spaces.cuda.chained_hopper.fetching.transposing import Transpose
 from tilewright.spaces.cuda.chained_hopper.multiplying import Multiplying
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
 from tilewright.spaces.cuda.chains import lanes
+from tilewright.spaces.cuda.chains.ends import open_grid, open_parameter
 from tilewright.spaces.cuda.chains.splits.sending import ALL_READY, READY
 from tilewright.spaces.cuda.warpgroups import GROUP
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
@@ -48,6 +49,7 @@ class ChainedHopperCode:
             cluster=(plan.split if plan.is_cluster else 1, 1, 1),
             shared_bytes=plan.shared_bytes,
             tensor_maps=tuple(box.tensor_map for box in plan.boxes.values()),
+            open_grid=plan.open_grid,
         )
         merging = plan.merging(Multiplying(plan).rows.chain)
         sizes = (0, 0) if plan.is_cluster else (merging.workspace_bytes, merging.zeroed_bytes)
@@ -82,8 +84,16 @@ class ChainedHopperCode:
         if not plan.merges_later:
             return []
         slices = int(plan.sizes.tile_count(plan.values)) * plan.warpgroups
-        blocks, early = slices * plan.pairs, plan.begins_early
-        return [Launch((blocks, 1, 1), (GROUP, 1, 1), entry=self._merger, early=early)]
+        rows = int(plan.sizes.rows(plan.values))
+        return [
+            Launch(
+                (slices * plan.pairs, 1, 1),
+                (GROUP, 1, 1),
+                entry=self._merger,
+                early=plan.begins_early,
+                open_grid=open_grid(plan.chained, rows, plan.warpgroups * plan.pairs),
+            )
+        ]
 
     @property
     def _threads(self) -> int:
@@ -96,18 +106,21 @@ class ChainedHopperCode:
         maps = [f"const __grid_constant__ TensorMap {name}_map" for name in plan.boxes]
         workspace = ["u8 *__restrict__ workspace"] * plan.has_workspace
         arrays = [plan.access.parameters(), *workspace]
+        given = open_parameter(plan.chained)
         lines, copy = list[str](), list[str]()
         if transposed := self._transposed:
             copy = transposed.parameters[-1:]
-            given = ", ".join(transposed.parameters)
-            lines = function(self._transposer, THREADS, given, transposed.lines())
+            parameters = ", ".join(transposed.parameters)
+            lines = function(self._transposer, THREADS, parameters, transposed.lines())
         bounds = f"{self._threads}, {plan.number('blocks_per_sm')}"
-        lines += function(self.entry, bounds, ", ".join([*arrays, *copy, *maps]), self._body())
+        lines += function(
+            self.entry, bounds, ", ".join([*arrays, *copy, *maps, *given]), self._body()
+        )
         if plan.merges_later:
             merging = Multiplying(plan).merging()
             if plan.begins_early:  # others write the workspace while it runs
                 arrays = [plan.access.parameters(), "u8 *workspace"]
-            lines += function(self._merger, GROUP, ", ".join(arrays), merging)
+            lines += function(self._merger, GROUP, ", ".join([*arrays, *given]), merging)
         return "\n".join(lines) + "\n"
 
     def _body(self) -> list[str]:

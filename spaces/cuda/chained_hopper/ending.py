@@ -11,6 +11,7 @@ from tilewright.spaces.cuda.chained_hopper.products import Products
 from tilewright.spaces.cuda.chained_hopper.raised import lowered_sums
 from tilewright.spaces.cuda.chained_hopper.rows import GroupRows, each_row
 from tilewright.spaces.cuda.chained_hopper.walk import Walk
+from tilewright.spaces.cuda.chains.ends import rows_of
 from tilewright.spaces.cuda.chains.finish import Finish
 from tilewright.spaces.cuda.chains.recomputing import Recomputing
 from tilewright.spaces.cuda.chains.splits.sending import READY
@@ -80,7 +81,7 @@ class Ending:
     @property
     def _inside(self) -> str:
         """The C condition that row ``r`` of a lane is one of the product's."""
-        return f"own + r * 8 < {self.plan.chained.row_count}"
+        return f"own + r * 8 < {rows_of(self.plan.chained).count}"
 
     def _outputs(self) -> list[str]:
         """Print the stores of the outputs; if keys are split, the last block to come stores."""

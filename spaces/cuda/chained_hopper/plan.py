@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 from tilewright.spaces.cuda.chained_hopper.fetching.operands import (
@@ -24,6 +23,7 @@ from tilewright.spaces.cuda.chained_hopper.raised import raised
 from tilewright.spaces.cuda.chained_hopper.sizes import MOVED, ChainedSizes
 from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.ends import keys_of, open_grid
 from tilewright.spaces.cuda.chains.spans import Spans
 from tilewright.spaces.cuda.chains.splits.merging import PartMerging
 from tilewright.spaces.cuda.chains.splits.rooms import Crew
@@ -33,6 +33,7 @@ from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.warpgroups import GROUP
 from tilewright.spaces.derivation.chained.grouping import with_row_factors
 from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.kernel import OpenGrid
 from tilewright.spaces.schedule import Value
 
 
@@ -77,6 +78,12 @@ class ChainedPlan(SplitKeys):
         if self.values["tile_scheduler"] == "grid":
             return total
         return min(total, self.target.multiprocessors * self.number("blocks_per_sm"))
+
+    @property
+    def open_grid(self) -> OpenGrid | None:
+        """The dependence of the launch on an open extent."""
+        grid = open_grid(self.chained, int(self.sizes.rows(self.values)), self.split)
+        return grid and replace(grid, most=self.blocks)
 
     @cached_property
     def access(self) -> Access[Chained]:
@@ -252,11 +259,11 @@ class ChainedPlan(SplitKeys):
         A part of split keys may have none.
         """
         rows = int(self.sizes.rows(self.values))
-        count, n = int(ceil_div(self.chained.key.extent, self.keys)), self.keys
+        last, n = keys_of(self.chained).last_tile(self.keys), self.keys
         names = ("all_first", "all_end") if self.split > 1 else ("first_tile", "end_tile")
         return [
             *self.spans.block_lines("row0", rows, "first_key", "end_key"),
-            f"const i32 {names[0]} = (i32)tw_least(first_key / {n}, {count - 1});",
+            f"const i32 {names[0]} = (i32)tw_least(first_key / {n}, {last});",
             f"const i32 {names[1]} = (i32)tw_most((end_key + {n - 1}) / {n}, {names[0]} + 1);",
             *self._own_part(),
         ]

@@ -10,6 +10,7 @@ from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
 from tilewright.spaces.cuda.chains.access import leaves
 from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.ends import keys_of, rows_of
 from tilewright.spaces.cuda.chains.lanes import ROWS
 from tilewright.spaces.cuda.chains.tile_chain import Written
 from tilewright.spaces.derivation.chained.text import key_bounds, split
@@ -47,7 +48,7 @@ class GroupRows:
         chained, integer = self.plan.chained, self.plan.access.integer
         local = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
         body = [
-            f"const {integer} row = tw_least(own + r * 8, {chained.row_count - 1});",
+            f"const {integer} row = tw_least(own + r * 8, {rows_of(chained).last});",
             *split("row", chained.rows, local, integer),
             *(f"p{n}[r] = q{n};" for n in range(len(local))),
             *self.chain.of_rows(),
@@ -77,10 +78,17 @@ class GroupRows:
         plan, chained, integer = self.plan, self.plan.chained, self.plan.access.integer
         names = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
         body = [
-            f"const {integer} row = tw_least(tw::opaque(own) + r * 8, {chained.row_count - 1});",
+            f"const {integer} row = tw_least(tw::opaque(own) + r * 8, {rows_of(chained).last});",
             *split("row", chained.rows, names, integer),
             f"{integer} begin, end;",
-            *key_bounds(chained, chained.bounds, "begin", "end", plan.access.knowing(names).text),
+            *key_bounds(
+                chained,
+                chained.bounds,
+                "begin",
+                "end",
+                plan.access.knowing(names).text,
+                keys_of(chained).count,
+            ),
             "low[r] = (int)begin;",
             "high[r] = (int)tw_most(end, 0);",
         ]

@@ -26,6 +26,7 @@ transposes the matrix, and weights are rounded to its dtype.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -41,10 +42,12 @@ from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
 from tilewright.spaces.cuda.chained_hopper.traffic import chained_quantities
 from tilewright.spaces.cuda.chained_hopper.walk import WALKS
 from tilewright.spaces.cuda.chains.chain import RESCALES, can_be_late
+from tilewright.spaces.cuda.chains.ends import products_of
 from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.template import WarpgroupTemplate
 from tilewright.spaces.derivation.chained.levels import Levels
+from tilewright.spaces.derivation.chained.open_axis import why_not_open
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
@@ -88,8 +91,29 @@ class ChainedHopper(CorrectedTemplate, WarpgroupTemplate):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
-        plan = ChainedPlan(self.sizes, self.cuda, schedule.values)
-        code = ChainedHopperCode(plan, self.entry(schedule))
+        return self._kernel(schedule, self.sizes, self.entry(schedule))
+
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Return why an axis cannot be open: only the outermost axis of heads, of rows, and of keys
+        can."""
+        chained = self.sizes.chained
+        if reason := why_not_open(chained, axis, chained.batch, chained.rows):
+            return reason
+        if self.sizes.has_bytes:
+            return "the transposed copy of a matrix of 8 bits has fixed extents"
+        section, heads = int(schedule.values["head_group"]), products_of(chained)
+        if chained.batch and axis == chained.batch[0].axis and heads.each % section:
+            return f"{section} heads take turns, and a point of {axis} has {heads.each}"
+        return None
+
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
+        """Return the kernel for any extent of an axis, up to the workload's."""
+        sizes = replace(self.sizes, chained=replace(self.sizes.chained, open_axis=axis))
+        return self._kernel(schedule, sizes, f"{self.entry(schedule)}_open")
+
+    def _kernel(self, schedule: Schedule, sizes: ChainedSizes, entry: str) -> Kernel:
+        plan = ChainedPlan(sizes, self.cuda, schedule.values)
+        code = ChainedHopperCode(plan, entry)
         return code.kernel(self.arguments, frozenset(self.workload.functions))
 
 

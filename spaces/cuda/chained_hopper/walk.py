@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
+from tilewright.spaces.cuda.chains.ends import products_of, rows_of
 from tilewright.spaces.derivation.chained.text import split
 from tilewright.spaces.kernels.text import CUDA
 
@@ -24,8 +25,18 @@ class Walk:
 
     def __init__(self, plan: ChainedPlan) -> None:
         self.plan = plan
-        self.total = int(plan.sizes.items(plan.values))
+        self.rows = int(plan.sizes.rows(plan.values))
+        rows, heads = rows_of(plan.chained), products_of(plan.chained)
+        self.tiles = rows.tiles(self.rows)
+        self.total = str(int(plan.sizes.items(plan.values)))
+        if rows.is_open or heads.is_open:
+            self.total = f"({self.tiles} * {heads.count} * {plan.split})"
         self.kind = str(plan.values["tile_scheduler"])
+
+    @property
+    def last(self) -> str:
+        """C text of the last tile."""
+        return str(int(self.total) - 1) if self.total.isdigit() else f"{self.total} - 1"
 
     def loading(self, body: Sequence[str]) -> list[str]:
         """Print the producer's loop that runs ``body`` for each tile, and hands tickets on."""
@@ -34,7 +45,7 @@ class Walk:
             return self._plain(inside)
         ticket = [
             "const u32 ticket = tw::take_ticket((u32 *)workspace);",
-            f"if (ticket == {self.total - 1}) tw::store_global<u32>((u32 *)workspace, 0u);",
+            f"if (ticket == {self.last}) tw::store_global<u32>((u32 *)workspace, 0u);",
             "tile = (i32)ticket + (i32)gridDim.x;",
         ]
         return [
@@ -43,7 +54,7 @@ class Walk:
             f"for (; tile < {self.total}; number++) {{",
             *indented([*self._hand_on("tile"), *inside, *ticket]),
             "}",
-            *self._hand_on(str(self.total)),
+            *self._hand_on(self.total),
         ]
 
     def multiplying(self, body: Sequence[str]) -> list[str]:
@@ -100,11 +111,12 @@ class Walk:
     def of_tile(self, number: str) -> list[str]:
         """Print the declarations of the head and the rows of a tile, given its number."""
         plan, section = self.plan, self.plan.number("head_group")
-        tiles = int(plan.sizes.row_tiles(plan.values))
-        rows = int(plan.sizes.rows(plan.values))
+        end = rows_of(plan.chained)
+        every = f"({self.tiles} * {section})" if end.is_open else section * int(self.tiles)
+        last = end.last_tile(self.rows)
         lines = [
-            f"const i32 within = {number} % {section * tiles};",
-            f"const i32 head = {number} / {section * tiles} * {section} + within % {section};",
-            f"const i32 row0 = ({tiles - 1} - within / {section}) * {rows};",
+            f"const i32 within = {number} % {every};",
+            f"const i32 head = {number} / {every} * {section} + within % {section};",
+            f"const i32 row0 = ({last} - within / {section}) * {self.rows};",
         ]
         return [*lines, *split("head", plan.chained.batch, plan.access.names, plan.access.integer)]

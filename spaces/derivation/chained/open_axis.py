@@ -21,6 +21,7 @@ def why_not_open(chained: Chained, axis: str, *numbered: Sequence[Part]) -> str 
             return f"{min(counts)} is the number of keys"
         return why_not_outermost(program, axis, reduced=True)
     if not any(parts and parts[0].name == parts[0].axis == axis for parts in numbered):
-        return f"{axis} is neither the outermost axis of a batch nor that of the keys"
+        of = "a batch or of rows" if len(numbered) > 1 else "a batch"
+        return f"{axis} is neither the outermost axis of {of}, nor that of the keys"
     is_row = axis in {part.axis for part in chained.rows}
     return why_not_outermost(program, axis, reduced=is_row)

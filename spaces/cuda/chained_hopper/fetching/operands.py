@@ -51,7 +51,9 @@ def output_boxes(chained: Chained) -> Boxes | None:
     if operand.element.bytes == 2 and wide[0].array.dtype != operand.dtype:
         return None
     rows, heads = row_box(chained), chained.batch
-    boxes = Boxes(wide[0].array, wide[0].offset, chained.width, rows, heads)
+    boxes = Boxes(
+        wide[0].array, wide[0].offset, chained.width, rows, heads, open_axis=chained.open_axis
+    )
     return None if boxes.why_not() else boxes
 
 
@@ -60,4 +62,5 @@ def _boxes(
 ) -> Boxes:
     assert isinstance(matrix, Read)
     operand = chained.program.operand[matrix.name]
-    return Boxes(operand, chained.places[matrix].offset, columns, box, chained.batch)
+    offset = chained.places[matrix].offset
+    return Boxes(operand, offset, columns, box, chained.batch, open_axis=chained.open_axis)

@@ -60,7 +60,7 @@ class Boxes:
     """An array, moved in boxes; its element is at ``offset``.
 
     A box has panels of ``columns``, of all or of ``count`` of them, and points of the axes ``box``;
-    the axes ``heads`` choose the rest.
+    the axes ``heads`` choose the rest. Calls give the extent of the ``open_axis``.
     """
 
     array: Array
@@ -69,6 +69,7 @@ class Boxes:
     box: tuple[tuple[Part, int], ...]
     heads: tuple[Part, ...]
     count: int | None = None
+    open_axis: str | None = None
 
     @cached_property
     def own_heads(self) -> tuple[Part, ...]:
@@ -101,6 +102,7 @@ class Boxes:
         parts = [*(part for part, _ in self.box), *self.own_heads]
         counts = [*(count for _, count in self.box), *(1 for _ in self.own_heads)]
         size = self.array.element.bytes
+        is_open = [False, *(part.axis == self.open_axis for part in parts)]
         return TensorMapSpec(
             self.array.name,
             self.array.dtype,
@@ -108,6 +110,7 @@ class Boxes:
             tuple(self._step(part) * size for part in parts),
             (self.panel, *counts),
             PANEL_BYTES,
+            open=is_open.index(True) if any(is_open) else None,
         )
 
     def _step(self, part: Part) -> int:
