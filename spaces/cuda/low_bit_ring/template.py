@@ -68,7 +68,7 @@ class LowBitRing(CudaTemplate):
             Decision("warp_columns", (1, 2, 3, 4, 7, 8)),
             Decision("warp_depth", (1, 2, 3, 4, 6, 8, 12, 16)),
             Decision("stages", (2, 3, 4, 5, 6, 8, 12)),
-            Decision("stage_depth", (1, 2)),
+            Decision("stage_depth", (1, 2, 4)),
             Decision("interleave", TOGETHER),
             Decision("splits", SPLITS),
             Decision("scales", ("late", "early") if has_early else ("late",)),
