@@ -252,7 +252,7 @@ END = r"< open_extent\b(?! -)"
         ("hopper, beside", END, "<= open_extent"),
         ("hopper, beside", r"int row_tiles = \(open_extent \+ \d+", "int row_tiles = (open_extent"),
         ("rows, softmax", r"tiles = \(open_extent \+ \d+\)", "tiles = open_extent"),
-        ("chained, queries", END, "<= open_extent"),
+        ("chained, queries", r"open_extent \+ \d+", "open_extent"),
         ("chained, keys", "end = open_extent;", "end = open_extent + 1;"),
         ("chained_hopper, batch", r"open_extent \* 2\) \*", "open_extent * 2 + 2) *"),
         ("chained_hopper, queries", r"open_extent \+ \d+", "open_extent"),
