@@ -75,7 +75,8 @@ class Pairs:
     def _sum(self, n: int, each: PairSum) -> list[str]:
         """Print the product of weights, which are the left operand as they lie, and a matrix."""
         block, matrix = self.block, (each.matrix, each.width)
-        pairs = f"pairs{block.of.weights.index(each.weight)}"
+        _, weight = block.of.scaled_weights[n]
+        pairs = f"pairs{block.of.weights.index(weight)}"
         place = f"stage + {dict(block.pass_places())[matrix]}"
         b = block.pass_fragments(matrix, points_are_columns=False)
         kind, count = C_TYPES[block.kind], block.fragments
@@ -96,9 +97,9 @@ class Pairs:
 
     # -- elements ----------------------------------------------------------------------------------
 
-    def _elements(self, body: Sequence[str]) -> list[str]:
+    def _elements(self, body: Sequence[str], before: Sequence[str] = ()) -> list[str]:
         """Return a loop of the lines over the pairs of a lane: of point ``r`` that stays, and of
-        the point ``tile + at`` that passes."""
+        the point ``tile + at`` that passes; the lines ``before`` are for two such points."""
         block = self.block
         last = block.of.pass_count - 1
         integer, names = block.batch.integer, block.pass_names
@@ -109,8 +110,8 @@ class Pairs:
             *split("point", block.of.passing, names, integer),
             *CUDA.loop("r", ROWS * block.fragments, rows, unroll=True),
         ]
-        two = CUDA.loop("c", 2, points, unroll=True)
-        return CUDA.loop("j", block.tile // WIDE, two, unroll=True, brief=True)
+        two = [*before, *CUDA.loop("c", 2, points, unroll=True)]
+        return CUDA.loop("j", block.tile // WIDE, two, unroll=True)
 
     def _weights(self) -> list[str]:
         """Print how scores become weights, in their places."""
@@ -118,7 +119,13 @@ class Pairs:
         scope = ThreadScope("x", self._leaf, lines, self.row)
         values = [scope.text(weight) for weight in self.block.of.weights]
         lines += [f"pairs{n}[f][j][e] = {value};" for n, value in enumerate(values)]
-        return self._elements(lines)
+        numbers = (line for n in range(len(self.block.of.numbers)) for line in self._two(n))
+        return self._elements(lines, list(numbers))
+
+    def _two(self, n: int) -> list[str]:
+        """Print how the numbers ``n`` of two points are loaded."""
+        place = f"stage + {self.block.number_place(n)} + (j * {WIDE} + lane % 4 * 2) * 4"
+        return [f"float number{n}[2];", f"tw::load_shared<2>(number{n}, {place});"]
 
     def _leaf(self, node: Expression) -> str | None:
         of = self.block.of
@@ -126,8 +133,7 @@ class Pairs:
             if node == score.read:
                 return f"pairs{n}[f][j][e]"
         if node in of.numbers:
-            place = self.block.number_place(of.numbers.index(node))
-            return f"tw::load_shared<float>(stage + {place} + at * 4)"
+            return f"number{of.numbers.index(node)}[c]"
         return self.block.pair_leaf(node)
 
     def _hidden(self) -> list[str]:

@@ -13,10 +13,12 @@ from functools import cached_property
 from math import prod
 
 from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.cuda.chains.scopes import POWERS
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.derivation.algebra import constant, factors, product
 from tilewright.spaces.derivation.pairwise.view import PairSum, Pairwise, Scalar, Score
 from tilewright.spaces.derivation.products.splitting import Part
-from tilewright.spaces.language.tree import Expression, Read
+from tilewright.spaces.language.tree import Binary, Call, Expression, Negation, Read
 
 Matrix = tuple[Expression, Part]
 """A row of each point, and the axis along it."""
@@ -60,9 +62,14 @@ class Pass:
         return tuple(each for each in self.pairwise.sums if each.of_key == self.keys_stay)
 
     @cached_property
+    def scaled_weights(self) -> tuple[tuple[float, Expression], ...]:
+        """The weight of each sum, as a constant and the rest: that is multiplied by matrices."""
+        return tuple(_apart(_turned(each.weight, self.pairwise)) for each in self.sums)
+
+    @cached_property
     def weights(self) -> tuple[Expression, ...]:
-        """The weights of these sums, each once."""
-        return tuple(dict.fromkeys(each.weight for each in self.sums))
+        """The weights that are multiplied by matrices, each once."""
+        return tuple(dict.fromkeys(weight for _, weight in self.scaled_weights))
 
     @cached_property
     def scores(self) -> tuple[Score, ...]:
@@ -125,6 +132,30 @@ class Pass:
     def _reads(self, node: Expression, parts: Iterable[Part]) -> bool:
         names = {part.name for part in parts if part.extent > 1}
         return not names.isdisjoint(self.pairwise.indexing.reads(node))
+
+
+def _apart(weight: Expression) -> tuple[float, Expression]:
+    """Return the constants of a product, multiplied, and the product of its other factors."""
+    found = factors(weight)
+    known = [c for factor in found if (c := constant(factor)) is not None]
+    others = [factor for factor in found if constant(factor) is None]
+    return (prod(known), product(others)) if known and others else (1.0, weight)
+
+
+def _turned(node: Expression, pairwise: Pairwise) -> Expression:
+    """Return an expression in which what exponents subtract stands before their scores.
+
+    It is then known for a point, and each pair takes one multiply-add.
+    """
+    scores = {score.read for score in pairwise.scores}
+    if isinstance(node, Read):
+        return node
+    inner = node.with_children(tuple(_turned(child, pairwise) for child in node.children))
+    match inner:
+        case Call(name, (Binary("-", left, right),)) if name in POWERS:
+            if scores.isdisjoint(right.value_reads):
+                return Call(name, (Binary("+", Negation(right), left),))
+    return inner
 
 
 def passes(pairwise: Pairwise) -> tuple[Pass, ...]:

@@ -73,7 +73,7 @@ class Recomputing:
         of, lines = self.block.of, list[str]()
         scores = {score.read: f"dot{n}" for n, score in enumerate(of.scores)}
         scope = ExactScope("w", lambda node: self._leaf(node, scores), lines, self.row)
-        weights = [scope.text(each.weight) for each in of.sums]
+        weights = [scope.text(weight) for _, weight in of.scaled_weights]
 
         def added(n: int, each: PairSum) -> list[str]:
             body: list[str] = []

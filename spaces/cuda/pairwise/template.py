@@ -40,7 +40,7 @@ class CudaPairwise(CudaTemplate):
     """The template of a pass over all pairs for the sums along each side."""
 
     name: ClassVar[str] = "pairwise"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     falls_apart: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:

@@ -205,13 +205,11 @@ class Visiting:
         """Print how sums are stored."""
         block, lines = self.block, recomputing.lines()
         for n, each in enumerate(block.of.sums):
-            kind = C_TYPES[each.output.array.dtype]
-            pair = CUDA.loop(
-                "e", 2, f"two[e] = tw::from_float<{kind}>({block.sum(n)});", unroll=True
-            )
+            kind, (factor, _) = C_TYPES[each.output.array.dtype], block.of.scaled_weights[n]
+            total = block.sum(n) if factor == 1 else f"{block.sum(n)} * {factor!r}f"
             stores = [
                 f"{kind} two[2];",
-                *pair,
+                *CUDA.loop("e", 2, f"two[e] = tw::from_float<{kind}>({total});", unroll=True),
                 *store_pair(block.staying, each.output, each.width, COLUMN, "two"),
             ]
             lines += CUDA.loop("j", padded(each.width) // WIDE, stores, unroll=True)

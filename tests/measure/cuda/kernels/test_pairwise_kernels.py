@@ -91,7 +91,8 @@ BUGS = {  # what is broken: kernel, pattern, replacement of its first occurrence
     "the last term of delta is left out": ("masked", r"term < 24", "term < 23"),
     "lanes do not join delta": ("masked", r"total \+= tw::shuffle_xor\(total, 4\);", ""),
     "saved values of the next row": ("masked", r"buffer5 \+ \(70 \* b1 \+ t0\)", "buffer5 + (t0)"),
-    "numbers of one another": ("masked", r"stage \+ 2112 \+ at", "stage + 2048 + at"),
+    "numbers of one another": ("masked", r"stage \+ 2112 \+", "stage + 2048 +"),
+    "a factor that all weights have is left out": ("masked", r" \* 0\.204\d+f\)", ")"),
     "weights of the other sum": ("masked", r"pack2<bf16>\(pairs1", "pack2<bf16>(pairs0"),
     "a stage is read before it is full": (
         "masked",
