@@ -30,6 +30,8 @@ def device_seconds(
     left = {each: space.lower_open(each, family.axis) for each in schedules}
     found: dict[tuple[Schedule, int], float] = {}
     for rows in sorted(sizes, reverse=True):
+        if not left:
+            break
         job = Job(new_job_id(), family.at(rows), target)
         seconds = measured(job, {each: kernel.at(rows) for each, kernel in left.items()}, executor)
         left = {each: left[each] for each in seconds}

@@ -78,6 +78,8 @@ def test_kernels_that_are_wrong_with_some_rows_have_no_times(executor, monkeypat
     assert {rows for _, rows in found} == set(sizes)
     assert {schedule for schedule, _ in found} == {first}
     assert all(0 < seconds < 1 for seconds in found.values())
+    assert device_seconds(FAMILY, SIZE, [second], sizes, TARGET, executor) == {}
+    assert device_seconds(FAMILY, SIZE, [], sizes, TARGET, None) == {}  # nothing is asked of it
 
 
 def a_table(database, executor) -> Table:
