@@ -30,7 +30,8 @@ class PersistentGrid:
     go in bands of ``group`` tiles. ``splits`` clusters share the depth of a tile or, if
     ``together``, as many blocks of one cluster, each of which then takes one place only. The device
     holds ``slots`` blocks at a time. The ``batches`` products of a batch follow each other. If
-    ``open_rows`` is given, calls give the number of rows, and a tile has so many.
+    ``open_rows`` is given, calls give the number of rows, ``rows_each`` at a time, and a tile has
+    so many.
     """
 
     tiles: tuple[int, int]
@@ -43,6 +44,7 @@ class PersistentGrid:
     together: bool = False
     batches: int = 1
     open_rows: int | None = None
+    rows_each: int = 1
 
     @property
     def cluster_size(self) -> int:
@@ -61,7 +63,7 @@ class PersistentGrid:
         raster = RASTERS[0] if self.order == "hilbert" else self.order
         high = self.open_rows and self.open_rows * self.cluster[0]
         grid = TileGrid(*self.shape, self.depth_tiles, raster, self.group, self.splits)
-        return replace(grid, open_rows=high)
+        return replace(grid, open_rows=high, rows_each=self.rows_each)
 
     @property
     def open_grid(self) -> OpenGrid | None:
@@ -70,7 +72,8 @@ class PersistentGrid:
         if walk is None:
             return None
         size, shares = self.cluster_size, 1 if self.together else self.splits
-        return OpenGrid(walk.step, walk.places_each * shares * size, most=self.blocks)
+        blocks = walk.places_each * shares * size
+        return OpenGrid(walk.step, blocks, walk.rows_each, most=self.blocks)
 
     @property
     def places(self) -> int:

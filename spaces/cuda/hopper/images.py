@@ -6,12 +6,12 @@ further dimension for the image.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.blocks.gathered import Gathered
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
-from tilewright.spaces.cuda.hopper.tile import BLOCK, OperandTile, numbered
+from tilewright.spaces.cuda.hopper.tile import BLOCK, ROWS, OperandTile, numbered
 from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 from tilewright.spaces.derivation.products.addresses import Address
 from tilewright.spaces.derivation.products.splitting import Part
@@ -118,7 +118,8 @@ def output_map(product: ImplicitProduct, box: tuple[int, int], swizzle: int) -> 
     """
     images = images_of(product)
     assert images is not None
-    return images.tensor_map(product.output, box, swizzle)
+    written = images.tensor_map(product.output, box, swizzle)
+    return replace(written, open=ROWS) if product.is_open else written
 
 
 def why_no_placed_output(product: ImplicitProduct) -> str | None:

@@ -218,7 +218,7 @@ def placed_tile(
     if (matrix := gathered.strided) is not None:
         if part and not rank:
             return TrimmedTile(*common, matrix, gathered.deep, part)
-        return MatrixTile(*common, matrix, gathered.deep)
+        return MatrixTile(*common, matrix, gathered.deep, is_open=product.is_open and not rank)
     if images := images_of_factor(gathered):
         return ImageTile(*common, images)
     factor = product.view.right if rank else product.view.left

@@ -177,6 +177,7 @@ class HopperPlan(Plan):
             self.sharers[1] > 1,
             self.product.batches,
             block_rows if self.product.is_open else None,
+            self.product.rows_each,
         )
 
     @cached_property

@@ -13,7 +13,12 @@ import numpy as np
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.blocks.finish import prelude
-from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, tiled_product_of
+from tilewright.spaces.cuda.blocks.implicit import (
+    ImplicitProduct,
+    Tiled,
+    tiled_product_of,
+    why_no_open_product,
+)
 from tilewright.spaces.cuda.blocks.segments import segments_of
 from tilewright.spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS
 from tilewright.spaces.cuda.blocks.traffic import Blocks, grid_quantities
@@ -38,7 +43,6 @@ from tilewright.spaces.quantities import widened
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
-from tilewright.spaces.workloads.open_axis import why_no_open_rows
 from tilewright.spaces.workloads.product import Product
 from tilewright.spaces.workloads.workload import Workload
 
@@ -141,17 +145,17 @@ class Hopper(WarpgroupTemplate):
         return self._kernel(schedule, self.sizes, self.entry(schedule))
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Return why an axis cannot be open: only the rows of one product can, in orders that do
-        not depend on their number."""
-        if not isinstance(self.product, Product):
-            return "rows are no axis of matrices as they lie in memory"
+        """Return why an axis cannot be open: only the rows of one matrix can, in orders that do not
+        depend on their number."""
+        product = self.product
         if schedule.values["raster"] == "hilbert":
             return "a Hilbert curve is that of one number of rows"
-        return why_no_open_rows(self.product, axis)
+        if isinstance(product, ImplicitProduct) and product.gathered[0].strided is None:
+            return f"rows of {product.left.name} are no rows of a matrix"
+        return why_no_open_product(product, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows, up to the product's."""
-        assert isinstance(self.product, Product)
         sizes = replace(self.sizes, product=replace(self.product, is_open=True))
         return self._kernel(schedule, sizes, f"{self.entry(schedule)}_open")
 

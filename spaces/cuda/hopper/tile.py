@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import gcd
 
 from tilewright.spaces.algebra.index import Index, index
@@ -31,6 +31,8 @@ BLOCK = 64
 """Rows of the output that one wgmma computes."""
 MOST_NUMBERS = 2
 """The most dimensions of a tensor map that number the matrices of a batch."""
+ROWS = 1
+"""The dimension of a matrix' tensor map that is its rows."""
 MOST_WRITTEN_OUT = 4
 """The most panels that are loaded without a loop: more need too many registers."""
 
@@ -277,6 +279,8 @@ class MatrixTile(OperandTile):
 
     matrix: Strided
     deep: bool
+    is_open: bool = field(default=False, kw_only=True)
+    """True if calls give the rows, of a matrix that is deep."""
 
     @property
     def runs_deep(self) -> bool:
@@ -294,4 +298,5 @@ class MatrixTile(OperandTile):
             (self.matrix.strides[0] * size,),
             (self.swizzle // size, self._slow_rows // self.sharers),
             self.swizzle,
+            open=ROWS if self.is_open else None,
         )

@@ -52,7 +52,7 @@ class MultipliedPair(PairedProduct):
     @property
     def finishing(self) -> PairedProduct:
         """The product that is written."""
-        return PairedProduct(self.workload, self.view, self.pair)
+        return PairedProduct(self.workload, self.view, self.pair, is_open=self.is_open)
 
 
 def multiplied_pair_of(workload: Workload) -> MultipliedPair | str:

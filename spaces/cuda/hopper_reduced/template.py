@@ -97,6 +97,10 @@ class HopperReduced(Hopper):
             "epilogue_elements": left,
         }
 
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Return why no axis can be open: parts of rows are merged."""
+        return f"kernels of {self.name} have fixed extents"
+
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
         plan = ReducedPlan(self.sizes, self.cuda, schedule.values)

@@ -79,6 +79,8 @@ CONVOLUTIONS = {
     "mma, groups": ("mma", {**IMAGES, "n": 5, "o": 32, "groups": 2, "dtype": "float16"}),
 }
 PROGRAMS |= {n: (t, "conv2d", given, "n") for n, (t, given) in CONVOLUTIONS.items()}
+PAIR = {"m": 150, "n": 72, "k": 72, "dtype": "bfloat16"}
+PROGRAMS["hopper, pairs"] = ("hopper_pairs", "gated_matmul", PAIR, "m")
 ATTENTION = {
     "batch": ("b,h,i", "b,h,j", "n: int32[b](index < 40); where j < n[b]; ", "b"),
     "queries": ("i,h", "j,h", "where j <= i + 20; ", "i"),
@@ -106,7 +108,7 @@ KERNELS = {n: (t, "matmul", given, "m") for n, (t, given) in PRODUCTS.items()} |
 """Templates with a workload and its open axis."""
 OF_PROGRAMS = ("lanes", "cluster", "tile_scheduler", "stages", "row_storage", "order", "vector")
 OF_PROGRAMS += ("query_storage", "warp_splits", "query_buffers", "head_group")
-ON_HOPPER = ("hopper", "chained_hopper")
+ON_HOPPER = ("hopper", "hopper_pairs", "chained_hopper")
 DECISIONS = {*APART, *OF_PROGRAMS}
 
 
@@ -252,6 +254,7 @@ END = r"< open_extent\b(?! -)"
         ("hopper, beside", END, "<= open_extent"),
         ("hopper, beside", r"int row_tiles = \(open_extent \+ \d+", "int row_tiles = (open_extent"),
         ("rows, softmax", r"tiles = \(open_extent \+ \d+\)", "tiles = open_extent"),
+        ("hopper, pairs", r"int row_tiles = \(open_extent \+ \d+", "int row_tiles = (open_extent"),
         ("chained, queries", r"open_extent \+ \d+", "open_extent"),
         ("chained, keys", "end = open_extent;", "end = open_extent + 1;"),
         ("chained_hopper, batch", r"open_extent \* 2\) \*", "open_extent * 2 + 2) *"),
