@@ -1,0 +1,1 @@
+"""Scans and recurrences beside copies and torch; see README.md."""

@@ -1,0 +1,127 @@
+"""Scans and recurrences beside copies, torch, and quadratic kernels, in turns; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.scans.cases import CASES, CHUNK, Call, Case
+from experiments.turns import in_turns, medians, ratio
+from tilewright import Target, detect_target, program
+from tilewright.scheduler.answer import Provenance
+from tilewright.scheduler.functions.cpu_function import CpuFunction
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.registry import template_named
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.served import workload_of
+
+OUT = Path(__file__).parent / "results"
+
+
+def compare(case: Case, target: Target, schedules: int, rounds: int) -> Any:
+    """Return the times of kernels of each template and of the rivals, in turns."""
+    made = program(case.text, **case.extents)
+    arrays = case.inputs(draw(made, 1))
+    given = [np.ascontiguousarray(arrays[operand.name]) for operand in made.operands]
+    calls: dict[str, Call] = {}
+    chosen: dict[str, str] = {}
+    clock = time.process_time if target.threads == 1 else time.perf_counter
+    for name in (case.template, *case.others):
+        found = _fastest(case, name, target, schedules, given)
+        if found is not None:
+            chosen[name] = str(found.schedule)
+            calls[name] = _into_place(found, given)
+    calls |= case.rivals(arrays)
+    _check(calls)
+    times = in_turns(calls, rounds, clock)
+    own = times.pop(case.template)
+    ratios = {name: ratio(other, own) for name, other in times.items()}
+    return {
+        "seconds": medians({case.template: own, **times}),
+        "ratios": {name: {"median": m, "quartiles": q} for name, (m, q) in ratios.items()},
+        "schedules": chosen,
+    }
+
+
+def _fastest(
+    case: Case, name: str, target: Target, schedules: int, given: Sequence[np.ndarray]
+) -> CpuFunction | None:
+    """Return the fastest of some schedules of a template, at random if it has more; None if it does
+    not serve the case."""
+    workload = workload_of(program(case.text, **case.extents))
+    template = template_named(name, target)
+    assert template is not None
+    if template.why_not(workload, target) is not None:
+        return None
+    space = Space(workload, target, [template(workload, target)])
+    drawn = np.unique(space.sample(np.random.default_rng(0), 4 * schedules), axis=0)
+    drawn = np.random.default_rng(1).permutation(drawn)[:schedules]
+    functions = [
+        CpuFunction(space, space.schedule(row), Provenance.PREDICTED, False) for row in drawn
+    ]
+    calls = {str(f.schedule): _into_place(f, given) for f in functions}
+    times = in_turns(calls, 3, time.perf_counter)
+    return min(functions, key=lambda f: min(times[str(f.schedule)]))
+
+
+def _into_place(function: CpuFunction, given: Sequence[np.ndarray]) -> Call:
+    """Return calls whose result is written to an array that is there already."""
+    result = function(*given)
+    return lambda: function(*given, out=result)
+
+
+def _check(calls: Mapping[str, Call]) -> None:
+    """Hold all results to the first."""
+    own, *others = (np.asarray(call()) for n, call in calls.items() if "copy" not in n)
+    size = float(np.abs(own).max())
+    for other in others:
+        np.testing.assert_allclose(own, other, rtol=1e-3, atol=1e-4 * size)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Compare, print a line for each case, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--schedules", type=int, default=16, help="tried of each template")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--small", action="store_true", help="small sizes, to try the command out")
+    parser.add_argument("--out", type=Path, default=OUT / "results.json")
+    asked = parser.parse_args(given)
+    torch.set_num_threads(asked.threads)
+    target, found = detect_target("cpu", asked.threads), {}
+    for name in asked.only:
+        case = _small(CASES[name]) if asked.small else CASES[name]
+        own = found[name] = compare(case, target, asked.schedules, asked.rounds)
+        times = ", ".join(f"{who} {s * 1e3:.2f} ms" for who, s in own["seconds"].items())
+        ratios = ", ".join(f"{who} {r['median']:.2f}" for who, r in own["ratios"].items())
+        print(f"{name:24} {times}: over ours {ratios}", flush=True)
+    head = {
+        "date": date.today().isoformat(),
+        "machine": target.summary,
+        "torch": torch.__version__,
+        "load": os.getloadavg()[0],
+        "schedules": asked.schedules,
+        "rounds": asked.rounds,
+    }
+    asked.out.parent.mkdir(exist_ok=True, parents=True)
+    asked.out.write_text(json.dumps(head | {"cases": found}, indent=1) + "\n")
+
+
+def _small(case: Case) -> Case:
+    """Return a case of sizes that take no time."""
+    return replace(case, extents={axis: min(n, 2 * CHUNK) for axis, n in case.extents.items()})
+
+
+if __name__ == "__main__":
+    main()
