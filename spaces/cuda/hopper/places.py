@@ -139,6 +139,8 @@ class WindowTile(OperandTile):
     rows: tuple[Part, ...]
     depth: tuple[Part, ...]
     windows: Windows
+    is_open: bool = False
+    """True if calls give the number of images."""
 
     @property
     def runs_deep(self) -> bool:
@@ -160,6 +162,7 @@ class WindowTile(OperandTile):
             tuple(a.first for a in spatial),
             tuple(a.beyond for a in spatial),
             tuple(a.step for a in spatial),
+            open=1 + len(spatial) if self.is_open else None,
         )
 
     def load(
@@ -224,7 +227,22 @@ def placed_tile(
     factor = product.view.right if rank else product.view.left
     windows = windows_of(product, factor, gathered.width)
     assert not isinstance(windows, str)
-    return WindowTile(*common, gathered.width, gathered.depth, windows)
+    is_open = product.is_open and not rank
+    return WindowTile(*common, gathered.width, gathered.depth, windows, is_open)
+
+
+def why_no_open_map(product: ImplicitProduct) -> str | None:
+    """Return why no map has the slowest axis of the rows as a dimension, in words; None if one
+    has."""
+    gathered, first = product.gathered[0], product.view.rows[0]
+    if gathered.strided is not None:
+        return None
+    windows = windows_of(product, product.view.left, gathered.width)
+    if isinstance(windows, str) or windows.images.row != first:
+        return (
+            f"rows of {product.left.name} are those of no matrix, nor of images along {first.name}"
+        )
+    return None
 
 
 def why_no_placed_map(product: ImplicitProduct) -> str | None:

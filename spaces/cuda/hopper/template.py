@@ -27,7 +27,7 @@ from tilewright.spaces.cuda.hopper.fetched import fetched_of
 from tilewright.spaces.cuda.hopper.grid import ORDERS
 from tilewright.spaces.cuda.hopper.imbalance import imbalance
 from tilewright.spaces.cuda.hopper.multiply import ELEMENTS
-from tilewright.spaces.cuda.hopper.places import why_no_placed_map
+from tilewright.spaces.cuda.hopper.places import why_no_open_map, why_no_placed_map
 from tilewright.spaces.cuda.hopper.plan import HopperPlan
 from tilewright.spaces.cuda.hopper.rules.every import hopper_rules
 from tilewright.spaces.cuda.hopper.segments import PARTS, trims_of
@@ -145,14 +145,14 @@ class Hopper(WarpgroupTemplate):
         return self._kernel(schedule, self.sizes, self.entry(schedule))
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Return why an axis cannot be open: only the rows of one matrix can, in orders that do not
-        depend on their number."""
+        """Return why an axis cannot be open: only the rows of one matrix, or images, can, in orders
+        that do not depend on their number."""
         product = self.product
         if schedule.values["raster"] == "hilbert":
             return "a Hilbert curve is that of one number of rows"
-        if isinstance(product, ImplicitProduct) and product.gathered[0].strided is None:
-            return f"rows of {product.left.name} are no rows of a matrix"
-        return why_no_open_product(product, axis)
+        if reason := why_no_open_product(product, axis):
+            return reason
+        return why_no_open_map(product) if isinstance(product, ImplicitProduct) else None
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of any number of rows, up to the product's."""

@@ -76,6 +76,11 @@ IMAGES = {"c": 16, "h": 7, "w": 6, "r": 3, "s": 3, "padding": 1, "layout": "NHWC
 CONVOLUTIONS = {
     "mma, images": ("mma", {**IMAGES, "n": 5, "o": 24, "dtype": "bfloat16"}),
     "simt, images": ("simt", {**IMAGES, "n": 5, "o": 10, "stride": 2}),
+    "hopper, images": ("hopper", {**IMAGES, "n": 5, "c": 64, "o": 64, "dtype": "bfloat16"}),
+    "hopper, strides": (
+        "hopper",
+        {**IMAGES, "n": 5, "c": 32, "o": 64, "dtype": "float16", "stride": 2},
+    ),
     "mma, groups": ("mma", {**IMAGES, "n": 5, "o": 32, "groups": 2, "dtype": "float16"}),
 }
 PROGRAMS |= {n: (t, "conv2d", given, "n") for n, (t, given) in CONVOLUTIONS.items()}
@@ -254,6 +259,11 @@ END = r"< open_extent\b(?! -)"
         ("hopper, beside", END, "<= open_extent"),
         ("hopper, beside", r"int row_tiles = \(open_extent \+ \d+", "int row_tiles = (open_extent"),
         ("rows, softmax", r"tiles = \(open_extent \+ \d+\)", "tiles = open_extent"),
+        (
+            "hopper, images",
+            r"int row_tiles = \(\d+ \* open_extent",
+            "int row_tiles = (0 * open_extent",
+        ),
         ("hopper, pairs", r"int row_tiles = \(open_extent \+ \d+", "int row_tiles = (open_extent"),
         ("chained, queries", r"open_extent \+ \d+", "open_extent"),
         ("chained, keys", "end = open_extent;", "end = open_extent + 1;"),
@@ -273,3 +283,43 @@ def test_wrong_ends_are_found(emulator, name, right, wrong):
     broken = planted(kernel, right, wrong, "wrong_end", 0)
     size = kernel.call.extent // 2
     assert fault(emulator, space_of(name, size).workload, broken.at(size))
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "parameters", "axis", "reason"),
+    [
+        ("rows", "softmax", {"r": 64, "c": 64}, "c", "c is not the outermost axis of rows"),
+        ("map", "y[a,b] = x[b,a] + 1", {"a": 64, "b": 64}, "a", "the outermost axis of x"),
+        ("hopper", "matmul", {"m": 512, "n": 512, "k": 64, "dtype": "bfloat16"}, "m", "Hilbert"),
+        (
+            "hopper",
+            "conv2d",
+            {"n": 8, "c": 64, "h": 8, "w": 8, "o": 64, "r": 1, "s": 1, "dtype": "bfloat16"},
+            "n",
+            "n is not the rows of one product",
+        ),
+        (
+            "chained_hopper",
+            "attention",
+            {"b": 3, "h": 4, "i": 128, "j": 128, "d": 64, "dtype": "bfloat16"},
+            "b",
+            "12 heads take turns, and a point of b has 4",
+        ),
+        (
+            "chained",
+            "attention",
+            {"b": 3, "h": 4, "i": 128, "j": 128, "d": 64, "dtype": "bfloat16"},
+            "i",
+            "i is not the outermost axis of",
+        ),
+    ],
+)
+def test_what_cannot_be_open_says_why(template, text, parameters, axis, reason):
+    target = cuda_target("sm_90a")
+    (kind,) = (t for t in templates_for(target) if t.name == template)
+    work = workload(text, **parameters)
+    space = Space(work, target, [kind(work, target)])
+    every = map(space.schedule, space.sample(np.random.default_rng(0), 200))
+    schedule = next(s for s in every if reason in (space.why_not_open(s, axis) or ""))
+    with pytest.raises(InputError, match=f"{axis} cannot be open: .*{reason}"):
+        space.lower_open(schedule, axis)
