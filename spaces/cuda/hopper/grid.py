@@ -132,7 +132,7 @@ class PersistentGrid:
         if walk := self._walk.open_walk:
             places = "places"
             before = [*walk.count(), f"const int places = {walk.places};"]
-            work = places if self.together else f"places * {self.splits}"
+            work = places if self.together or self.splits == 1 else f"places * {self.splits}"
         if self.batches > 1:
             place, one = "within", self._work_of_one
             head = [f"const int number = work / {one};", f"const int within = work % {one};"]
