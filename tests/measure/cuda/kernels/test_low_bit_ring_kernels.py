@@ -26,10 +26,14 @@ from tests.measure.cuda.kernels.test_low_bit_matrix_kernels import (
     scaled,
 )
 from tests.spaces.cpu.low_bit.test_template import NAMES
+from tilewright import pack
 from tilewright.scheduler.verification import draw, emulate
 from tilewright.spaces.cuda.low_bit_ring import LowBitRaised, LowBitRing
 from tilewright.spaces.cuda.target import CudaTarget, cuda_target
+from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language import inputs
+from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
@@ -313,3 +317,16 @@ def test_nothing_spills_and_codes_are_decoded_in_few_instructions(arch, q, name)
     assert found["LDL"] == found["STL"] == 0
     assert found["HMMA"] >= tiles * 4 * 2
     assert found["LDS.128"] >= tiles * (dtype(q).bits // 4)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize("scales", ["late", "early"])
+def test_infinite_scales_leave_no_finite_sums_and_others_alone(emulator, value, scales):
+    w, kernel = case("uint4", GROUPS.format(z=8, g=64), (5, 33, 192), scales=scales)
+    arrays = dict(inputs.draw(w.program, 0))
+    s = arrays["s"].copy()
+    s[7, 1] = value
+    found = emulator.run(kernel, arrays | {"q": pack(arrays["q"], "uint4"), "s": s}).outputs["y"]
+    known = allowed(w.program, arrays | {"s": s})["y"]
+    assert not np.isfinite(found[:, 7]).any()
+    assert agrees(found, *known)[:, np.arange(33) != 7].all()
