@@ -8,14 +8,10 @@ from typing import Any
 import numpy as np
 
 from tilewright.spaces.cuda.blocks.rules import MOST_THREADS
-from tilewright.spaces.cuda.low_bit.pairs import BYTE, is_exact
 from tilewright.spaces.cuda.low_bit.sizes import CodedSizes
 from tilewright.spaces.cuda.residency import shared_memory
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.products.coded import CodedProduct
-from tilewright.spaces.dtypes import dtype
-from tilewright.spaces.language.tree import Read
-from tilewright.spaces.low_bit.order import DEPTH
 from tilewright.spaces.template import Decision, Rule
 
 
@@ -23,10 +19,8 @@ def coded_rules(
     product: CodedProduct,
     target: CudaTarget,
     decisions: tuple[Decision, ...],
-    rows: Mapping[str, tuple[int, ...]],
 ) -> tuple[Rule, ...]:
-    """Return all rules of the template; ``rows`` are those a block may have, by how it
-    multiplies."""
+    """Return all rules of the template."""
     (chunks,) = (d.values for d in decisions if d.name == "block_depth")
 
     def sizes(c: Mapping[str, Any]) -> CodedSizes:
@@ -35,10 +29,7 @@ def coded_rules(
     whole = CodedSizes(product, {})
     tiles, deep = whole.tiles, whole.deep
     threads = min(MOST_THREADS, target.threads_per_block)
-    ways = ("multiply",) if rows["mma"] else ()
     return (
-        *(_of_tensor_cores(product, rows) if ways else ()),
-        *(_of_halves() if ways and not has_scales_of_halves(product) else ()),
         Rule(
             "threads",
             ("warp_columns", "warp_depth"),
@@ -80,8 +71,8 @@ def coded_rules(
         ),
         shared_memory(
             (
-                *(*ways, "tile_rows", "block_depth", "warp_columns", "warp_tiles"),
-                *("warp_depth", "splits"),
+                *("tile_rows", "block_depth", "warp_columns", "warp_tiles", "warp_depth"),
+                "splits",
             ),
             lambda c: sizes(c).shared_bytes,
             target,
@@ -89,75 +80,13 @@ def coded_rules(
         Rule(
             "registers",
             (
-                *(*ways, "tile_rows", "warp_tiles", "in_flight", "scales", "warp_columns"),
+                *("tile_rows", "warp_tiles", "in_flight", "scales", "warp_columns"),
                 "warp_depth",
             ),
             lambda c: sizes(c).registers <= _allowed(sizes(c), target),
             lambda c: (
                 f"a thread needs about {sizes(c).registers} registers; "
                 f"allowed: {_allowed(sizes(c), target)}"
-            ),
-        ),
-    )
-
-
-def _of_tensor_cores(
-    product: CodedProduct, rows: Mapping[str, tuple[int, ...]]
-) -> tuple[Rule, ...]:
-    """Return the rules for the choice between tensor cores and single numbers."""
-
-    def has_rows(c: Mapping[str, Any]) -> Any:
-        ways = [(c["multiply"] == way) & np.isin(c["tile_rows"], rows[way]) for way in rows]
-        return np.logical_or.reduce(ways)
-
-    return (
-        Rule(
-            "rows_of_a_block",
-            ("multiply", "tile_rows"),
-            has_rows,
-            lambda c: (
-                f"{c['tile_rows']} rows for {c['multiply']}; "
-                f"allowed: {', '.join(map(str, rows[c['multiply']]))}"
-            ),
-        ),
-        Rule(
-            "padded_depth",
-            ("multiply", "scales"),
-            lambda c: (
-                (c["multiply"] != "mma") | (c["scales"] == "late") | (product.terms % DEPTH == 0)
-            ),
-            lambda c: (
-                f"scales before products of {product.terms} terms; "
-                f"allowed on tensor cores: multiples of {DEPTH}, or late"
-            ),
-        ),
-    )
-
-
-def has_scales_of_halves(product: CodedProduct) -> bool:
-    """Tell whether scales are within the range of the floats that tensor cores multiply: bfloat16
-    has float32's, and float16 that of arrays of float16 and of floats of 8 bits."""
-    scale, kinds = product.scale, {o.name: o.dtype for o in product.program.operands}
-    assert isinstance(product.activation, Read)
-    if scale is None or kinds[product.activation.name] != "float16":
-        return True
-    if not isinstance(scale, Read):
-        return False
-    element = dtype(kinds[scale.name])
-    is_small = element.bits <= BYTE and is_exact(element.values, "float16")
-    return is_small or element.name == "float16"
-
-
-def _of_halves() -> tuple[Rule, ...]:
-    """Return the rule for scales that may be too large or too small for float16."""
-    return (
-        Rule(
-            "range_of_scales",
-            ("multiply", "scales"),
-            lambda c: (c["multiply"] != "mma") | (c["scales"] == "late"),
-            lambda c: (
-                "scales before products may be beyond the range of float16; "
-                "allowed on tensor cores: late"
             ),
         ),
     )

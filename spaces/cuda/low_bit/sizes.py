@@ -13,7 +13,6 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cuda.blocks.last_to_come import TICKET, TICKETS
-from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.products.coded import CodedProduct
 from tilewright.spaces.dtypes import dtype
@@ -24,8 +23,6 @@ ACTIVATION = 2
 """Bytes of an activation that tensor cores multiply."""
 COLUMNS = 8
 """Rows of the product that an instruction of tensor cores multiplies: they are its columns."""
-LANES_OF_ROW = 4
-"""Lanes that share a column of codes."""
 SPARE = 40
 """Registers of a thread beside its sums and words."""
 
@@ -112,24 +109,12 @@ class CodedSizes:
         """Tell whether scales multiply the sums of parts."""
         return np.asarray(self.values["scales"] == "late") & (self.product.scale is not None)
 
-    @property
-    def on_tensor_cores(self) -> Any:
-        """Tell whether tensor cores multiply: not where there is no choice."""
-        return np.asarray(self.values.get("multiply", "fma") == "mma")
-
     # -- memory ------------------------------------------------------------------------------------
 
     @property
-    def laid_rows(self) -> Any:
-        """Rows of activations in shared memory: tensor cores' are whole fragments."""
-        return np.where(self.on_tensor_cores, round_up(self.rows, FRAGMENT), self.rows)
-
-    @property
     def activation_bytes(self) -> Any:
-        """Activations that a block has in shared memory: tensor cores have the next ones, too."""
-        again = self.share > self.values["block_depth"]
-        size = np.where(self.on_tensor_cores, ACTIVATION * (1 + again), FLOAT)
-        return size * DEPTH * self.laid_rows * self.values["block_depth"]
+        """Activations that a block has in shared memory."""
+        return FLOAT * DEPTH * self.rows * self.values["block_depth"]
 
     @property
     def sum_bytes(self) -> Any:
@@ -172,7 +157,4 @@ class CodedSizes:
         late = self.late & self.is_grouped
         sums = tiles * self.rows * HALVES * (1 + late)
         words = tiles * self.values["in_flight"] * dtype(self.product.codes.dtype).bits
-        of_lanes = sums + 2 * self.rows
-        of_fragments = sums // LANES_OF_ROW + self.laid_rows // LANES_OF_ROW + 2 * HALVES
-        own = np.where(self.on_tensor_cores, of_fragments, of_lanes)
-        return SPARE + own + words + 2 * HALVES * tiles
+        return SPARE + sums + 2 * self.rows + words + 2 * HALVES * tiles

@@ -18,8 +18,6 @@ from tilewright.spaces.cuda.low_bit.rules import coded_rules
 from tilewright.spaces.cuda.low_bit.served import (
     coded_product,
     decoding_of,
-    fragment_rows,
-    pairs_of,
     why_no_product,
 )
 from tilewright.spaces.cuda.low_bit.sizes import CodedSizes
@@ -33,11 +31,10 @@ from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from tilewright.spaces.cuda.low_bit.matrix import MatrixCode
     from tilewright.spaces.cuda.low_bit.scalar import ScalarCode
 
 MOST_ROWS = 8
-"""Rows of a block at most without tensor cores: more have too many sums."""
+"""Rows of a block at most: more have too many sums."""
 
 
 class CudaLowBit(CudaTemplate):
@@ -50,21 +47,17 @@ class CudaLowBit(CudaTemplate):
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
         self.product = found = coded_product(workload)
-        paired = not isinstance(pairs_of(found), str)
-        plain, fragments = found.row_parts(MOST_ROWS), fragment_rows(found) if paired else ()
         self.decisions = (
-            Decision("tile_rows", tuple(sorted({*plain, *fragments}))),
-            Decision("warp_tiles", (1, 2, 4) if paired else (1, 2)),
+            Decision("tile_rows", found.row_parts(MOST_ROWS)),
+            Decision("warp_tiles", (1, 2)),
             Decision("warp_columns", (1, 2, 4)),
             Decision("warp_depth", (1, 2, 4, 8, 16)),
             Decision("in_flight", (1, 2, 4)),
             Decision("block_depth", (1, 4, 16, 32, 64, 128)),
             Decision("splits", (1, 2, 4, 8, 16)),
             Decision("scales", ("late", "early") if found.scale is not None else ("late",)),
-            *([Decision("multiply", ("fma", "mma"))] if paired else ()),
         )
-        rows = {"fma": plain, "mma": fragments}
-        self.rules = coded_rules(found, self.cuda, self.decisions, rows)
+        self.rules = coded_rules(found, self.cuda, self.decisions)
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
@@ -91,10 +84,8 @@ class CudaLowBit(CudaTemplate):
 
         return layouts(self._code(schedule))
 
-    def _code(self, schedule: Schedule) -> ScalarCode | MatrixCode:
-        from tilewright.spaces.cuda.low_bit.matrix import MatrixCode
+    def _code(self, schedule: Schedule) -> ScalarCode:
         from tilewright.spaces.cuda.low_bit.scalar import ScalarCode
 
         sizes = CodedSizes(self.product, schedule.values)
-        kind = MatrixCode if sizes.on_tensor_cores else ScalarCode
-        return kind(sizes, self.decoding, self.arguments, self.entry(schedule))
+        return ScalarCode(sizes, self.decoding, self.arguments, self.entry(schedule))

@@ -21,15 +21,6 @@ SHARING = 12
 """Instructions for a zero point or a scale, about."""
 ACTIVATION = 12
 """Instructions to lay an activation into shared memory, about."""
-TILE = ROWS * DEPTH
-"""Codes of a tile."""
-PAIRED = 3
-"""Instructions for a pair of values, about: a shift, a mask, a multiply-add."""
-SLOTS, SUMMED = 32, 16
-"""Issue slots of all lanes for a row of the product by a tile: those of tensor cores, and to scale
-the sums of a part."""
-FRAGMENTS, FRAGMENT_BYTES = 8, 16
-"""The same to load a row's fragments, and the bytes of each."""
 
 
 def coded_quantities(
@@ -56,13 +47,7 @@ def coded_quantities(
     occupancy = Occupancy(target, sizes.blocks, threads, sizes.registers, sizes.shared_bytes)
     work = multiplies + loads + decoded * (DECODING + zero + early) + laid * ACTIVATION
     filled_bytes, laid_bytes = FLOAT * 2 * loads, FLOAT * laid
-    matrix, late = sizes.on_tensor_cores, sizes.late & sizes.is_grouped
-    fragments = decoded * sizes.laid_rows / TILE / c["warp_tiles"] * FRAGMENTS
-    summed = multiplies / TILE * (SLOTS + sizes.parts * SUMMED * late)
-    on_cores = summed + fragments + decoded * (PAIRED + zero + early) / 2 + laid
-    work = np.where(matrix, on_cores, work) + shares * SHARING
-    filled_bytes = np.where(matrix, fragments * FRAGMENT_BYTES, filled_bytes)
-    laid_bytes = np.where(matrix, laid_bytes / 2, laid_bytes)
+    work = work + shares * SHARING
     bytes = codes * decoding.bits / 8
     merged = 2.0 * FLOAT * sums * (splits > 1)
     main = float(workload.least_bytes)

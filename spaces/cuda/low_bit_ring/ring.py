@@ -235,7 +235,7 @@ class Ring:
         pieces = DEPTH // PIECE
         n = index("n", self._deep * rows * pieces)
         tile, row, piece = n // (rows * pieces), n // pieces % rows, n % pieces
-        place = tile * rows * LINE + self._place(row, piece)
+        place = tile * rows * LINE + self.place_of(row, piece)
         term = tile * DEPTH + piece * PIECE
         there = f"row < {product.row_count} && depth < {product.terms}"
         activations = [
@@ -251,8 +251,9 @@ class Ring:
             *CUDA.loop("n", self._deep * rows * pieces, activations, first=first, step=lanes),
         ]
 
-    def _place(self, row: Index, piece: Index) -> Index:
+    def place_of(self, row: Index | str, piece: Index | str) -> Index:
         """Return the byte of a piece of a row of activations, within a tile's depth."""
+        row, piece = index(row), index(piece)
         layout = swizzled_tile(int(self.sizes.rows), DEPTH, ACTIVATION)
         return layout.index([row, piece * PIECE]) * ACTIVATION
 
@@ -265,7 +266,7 @@ class Ring:
         r = index("r", rows // COLUMNS)
         tile, within = divmod(half, DEPTH // HALF)
         row, piece = r * COLUMNS + lane % COLUMNS, lane // COLUMNS + within * (HALF // PIECE)
-        place = self._place(row, piece) + tile * rows * LINE
+        place = self.place_of(row, piece) + tile * rows * LINE
         body = [f"tw::ldmatrix_x4(b{half}[r], x + {place.text});"]
         return [
             f"u32 b{half}[{rows // COLUMNS}][4];",

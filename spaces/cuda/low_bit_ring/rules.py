@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from tilewright.spaces.cuda.blocks.rules import MOST_THREADS
-from tilewright.spaces.cuda.low_bit.rules import has_scales_of_halves
+from tilewright.spaces.cuda.low_bit.pairs import BYTE, is_exact
 from tilewright.spaces.cuda.low_bit_ring.sizes import RingSizes
 from tilewright.spaces.cuda.residency import shared_memory
 from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.products.coded import CodedProduct
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.tree import Read
 from tilewright.spaces.template import Rule
 
 WARPS = 4
@@ -118,7 +121,7 @@ def ring_rules(
             lambda c: f"a thread needs about {sizes(c).registers} registers; allowed: {allowed(c)}",
         ),
     )
-    if has_scales_of_halves(whole.product):
+    if _has_scales_of_halves(whole.product):
         return rules
     early = Rule(
         "range_of_scales",
@@ -153,3 +156,17 @@ def _of_warpgroups(sizes: Callable[[Mapping[str, Any]], RingSizes]) -> tuple[Rul
             lambda c: f"{c['interleave']} tiles at a time; allowed for wgmma: 1",
         ),
     )
+
+
+def _has_scales_of_halves(product: CodedProduct) -> bool:
+    """Tell whether scales are within the range of the floats that tensor cores multiply: bfloat16
+    has float32's, and float16 that of arrays of float16 and of floats of 8 bits."""
+    scale, kinds = product.scale, {o.name: o.dtype for o in product.program.operands}
+    assert isinstance(product.activation, Read)
+    if scale is None or kinds[product.activation.name] != "float16":
+        return True
+    if not isinstance(scale, Read):
+        return False
+    element = dtype(kinds[scale.name])
+    is_small = element.bits <= BYTE and is_exact(element.values, "float16")
+    return is_small or element.name == "float16"

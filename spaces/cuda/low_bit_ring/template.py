@@ -6,7 +6,7 @@ is ruled out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -105,10 +105,18 @@ class LowBitRing(CudaTemplate):
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
         called = (LIBRARY[name] for name in sorted(LIBRARY.keys() & self.workload.functions))
+        return self._code(schedule).kernel(PRELUDE + "".join(called))
+
+    def layouts(self, schedule: Schedule) -> Iterable[str]:
+        """See ``spaces.cuda.low_bit_ring.layouts``."""
+        from tilewright.spaces.cuda.low_bit_ring.layouts import layouts
+
+        return layouts(self._code(schedule))
+
+    def _code(self, schedule: Schedule) -> RingCode:
         sizes, bulk = self.sizes(schedule.values), self.cuda.has("tma")
         kind = WarpgroupCode if sizes.on_warpgroups else RingCode
-        code = kind(sizes, self.arguments, self.entry(schedule), bulk)
-        return code.kernel(PRELUDE + "".join(called))
+        return kind(sizes, self.arguments, self.entry(schedule), bulk)
 
 
 class LowBitRaised(LowBitRing):

@@ -182,7 +182,7 @@ def test_sums_that_are_read_elsewhere_are_refused(last):
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("q", ["uint4", "int3", "float4_e2m1"])
 def test_words_are_read_as_wide_as_they_lie_and_nothing_spills(arch, q):
-    more = {"tile_rows": 4, "warp_depth": 4, "in_flight": 2, "block_depth": 16, "multiply": "fma"}
+    more = {"tile_rows": 4, "warp_depth": 4, "in_flight": 2, "block_depth": 16}
     text = "a: bfloat16[m, k]; s: bfloat16[n, k // 128]; y: bfloat16[m, n]; "
     text += "y[m, n] = sum[k](a[m, k] * ((q[n, k] - 2) * s[n, k // 128]))"
     found = instructions(arch, case(q, text, (4, 512, 2048), arch, **more))

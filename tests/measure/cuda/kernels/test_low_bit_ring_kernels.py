@@ -8,26 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import tilewright
 from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
-from tests.measure.cuda.kernels.test_low_bit_matrix_kernels import (
-    BRAIN,
-    BYTES,
-    FLOATS,
-    FORMS,
-    GROUPS,
-    HALVES,
-    PLAINLY,
-    POWERS,
-    SCALED,
-    check_exact,
-    product,
-    scaled,
-)
-from tests.spaces.cpu.low_bit.test_template import NAMES
-from tilewright import pack
+from tests.spaces.cpu.low_bit.test_template import ALL_NAMES, NAMES
+from tilewright.measure.drawing.program_sensitivity import sensitivity
 from tilewright.scheduler.verification import draw, emulate
+from tilewright.spaces.cuda.low_bit.template import CudaLowBit
 from tilewright.spaces.cuda.low_bit_ring import LowBitRaised, LowBitRing
 from tilewright.spaces.cuda.target import CudaTarget, cuda_target
 from tilewright.spaces.derivation.rounding.allowance import allowed
@@ -35,6 +23,7 @@ from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language import inputs
 from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.testing.template import silent_rules
@@ -51,10 +40,24 @@ PLAIN: dict[str, int | str] = {
     "splits": 1,
     "scales": "late",
 }
+GROUPS = "y[m, n] = sum[k](a[m, k] * ((q[n, k] - {z}) * s[n, k // {g}]))"
+FLOATS = "y[m, n] = sum[k](a[m, k] * q[n, k] * s[n, k // {g}])"
+BYTES = "z: uint8[n, k // {g}]; " + GROUPS.format(z="z[n, k // {g}]", g="{g}")
+POWERS = "e: uint8[n, k // 32]; y[m, n] = sum[k](a[m, k] * q[n, k] * exp2(e[n, k // 32] - 127))"
+SCALED = "y: float16[m, n]; y[m, n] = sum[k](a[m, k] * (q[n, k] - 3)) * s[n]"
+PLAINLY = "y[m, n] = sum[k](a[m, k] * q[n, k])"
 BY_COLUMN = (
     "s: bfloat16[k // {g}, n]; y[m, n] = sum[k](a[m, k] * ((q[n, k] - {z}) * s[k // {g}, n]))"
 )
+SM_80 = cuda_target("sm_80")
 RINGS: dict[str, type[LowBitRing]] = {t.name: t for t in (LowBitRing, LowBitRaised)}
+
+
+def product(q: str, text: str, m: int, n: int, k: int, kind: str = "bfloat16"):
+    """A product with activations and scales of 16 bits."""
+    scales = f"s: {kind}[n, k // {text.rpartition('//')[2].partition(']')[0].strip()}]; "
+    scales = scales if "s[n, k //" in text else f"s: {kind}[n]; " if "s[n]" in text else ""
+    return workload(f"q: {q}[n, k](packed); a: {kind}[m, k]; {scales}{text}", m=m, n=n, k=k)
 
 
 def few(arch: str = "sm_90a", multiprocessors: int = 2) -> CudaTarget:
@@ -242,6 +245,94 @@ class TestRaisedKernels(KernelContract):
     cases, bugs = RAISED_CASES, RAISED_BUGS
 
 
+def check_exact(emulator, given) -> None:
+    """Each kernel's output is exactly what is said."""
+    given = [((w, kernel), *rest) for (w, kernel), *rest in given]
+    emulator.build([kernel for (_, kernel), *_ in given])
+    for (w, kernel), codes, activations, wanted in given:
+        q, a = (w.program.operand[name] for name in "qa")
+        arrays = {"q": tilewright.pack(codes, q.dtype), "a": activations.astype(a.element.numpy)}
+        found = emulator.run(kernel, arrays)
+        assert found.error_kind is None, found.error_text
+        np.testing.assert_array_equal(found.outputs["y"], wanted.astype(np.float32))
+
+
+def scaled(kind: str, scales: str):
+    text = f"q: uint8[n, k](packed); a: {kind}[m, k]; s: {scales}[n, k // 64]; "
+    return workload(text + GROUPS.format(z=128, g=64), m=1, n=16, k=128)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scales", "ways"),
+    [
+        ("float16", "float32", ["late"]),
+        ("float16", "float16", ["late", "early"]),
+        ("float16", "float8_e4m3fn", ["late", "early"]),
+        ("bfloat16", "float32", ["late", "early"]),
+    ],
+)
+def test_scales_of_any_size_are_within_the_range_of_what_is_multiplied(
+    emulator, kind, scales, ways
+):
+    w = scaled(kind, scales)
+    own = space(w, SM_80)
+    points = {
+        way: Schedule("low_bit_ring", tuple((PLAIN | {"scales": way}).items()))
+        for way in ("late", "early")
+    }
+    assert [way for way, each in points.items() if own.why_not(each) is None] == ways
+    codes = np.random.default_rng(0).integers(0, 256, (16, 128)).astype(np.uint8)
+    codes[:, 0] = 128
+    given = inputs.draw(w.program, 0)
+    sizes = {"float16": (1e-7, 1e-5, 400.0), "float8_e4m3fn": (0.01, 100.0)}.get(
+        scales, (3e-8, 1e-5, 1e5, 1e30)
+    )
+    for way in ways:
+        kernel = own.lower(points[way])
+        for size in sizes:
+            s = np.abs(given["s"] * size) + np.asarray(size, given["s"].dtype)
+            arrays = {"q": tilewright.pack(codes, "uint8"), "a": given["a"], "s": s}
+            found = emulator.run(kernel, arrays).outputs["y"]
+            assert agrees(found, *allowed(w.program, arrays)["y"]).all(), (way, size)
+
+
+def test_scales_that_are_powers_of_two_in_bytes_show_mistakes():
+    given = product("float4_e2m1", POWERS, 9, 40, 320)
+    assert sensitivity(given.program).share > 0.5
+    e = inputs.draw(given.program, 0)["e"]
+    assert e.min() == 119
+    assert e.max() == 134
+
+
+def test_every_byte_is_the_exponent_of_a_power(emulator):
+    text = POWERS.replace("k // 32", "k // 64")
+    e = np.stack([np.arange(255), np.full(255, 127)], 1).astype(np.uint8)
+    codes = np.full((255, 128), 2, np.uint8)  # 1.0
+    a = np.eye(1, 128).astype(dtype("bfloat16").numpy)
+    arrays = {"q": tilewright.pack(codes, "float4_e2m1"), "a": a, "e": e}
+    w = product("float4_e2m1", text, 1, 255, 128)
+    fma = Space(w, SM_80, [CudaLowBit(w, SM_80)])
+    rows = fma.sample(np.random.default_rng(0), 16)
+    _, ring = case("float4_e2m1", text, (1, 255, 128))
+    for kernel in (ring, fma.lower(fma.schedule(rows[0]))):
+        assert "exp2" not in kernel.source.body
+        found = emulator.run(kernel, arrays).outputs["y"]
+        np.testing.assert_array_equal(found, np.exp2(np.arange(255.0) - 127)[np.newaxis])
+
+
+BRAIN = tuple(name for name in ALL_NAMES if name != "float8_e8m0")
+HALVES = tuple(name for name in BRAIN if name != "float8_e3m4")
+
+
+FORMS = [
+    ("uint4", GROUPS.format(z=8, g=128), (70, 50, 256), "bfloat16"),
+    ("uint3", BYTES.format(g=16), (9, 40, 144), "bfloat16"),
+    ("int6", SCALED, (33, 20, 192), "float16"),
+    ("float4_e2m1", FLOATS.format(g=32), (16, 33, 320), "bfloat16"),
+    ("float8_e4m3fn", FLOATS.format(g=64), (12, 64, 64), "float16"),
+]
+
+
 def one_hot(names, kind, template):
     """One-hot activations for codes of every value that is finite."""
     n, k = 50, 72
@@ -254,6 +345,16 @@ def one_hot(names, kind, template):
         yield given, codes, np.eye(k), values[codes].T
 
 
+def first_term(names, kind, template):
+    """Activations that are zero but for the first term, whose codes are all that there are."""
+    for name in names:
+        values = dtype(name).values
+        codes = np.zeros((len(values), 64), np.uint8)
+        codes[:, 0] = np.arange(len(values))
+        given = case(name, PLAINLY, (1, len(values), 64), kind, name=template)
+        yield given, codes, np.eye(1, 64), values[np.newaxis]
+
+
 WHOLE = tuple(name for name in BRAIN if dtype(name).is_integer)
 
 
@@ -263,6 +364,7 @@ def test_each_weight_comes_back(emulator, template):
     if template == "low_bit_raised":
         names = [n for n in names if n in WHOLE and dtype(n).bits < 8]
     check_exact(emulator, one_hot(names, "bfloat16", template))
+    check_exact(emulator, first_term(names, "bfloat16", template))
 
 
 @pytest.mark.slow
@@ -272,6 +374,7 @@ def test_each_weight_of_each_width_comes_back(emulator, names, kind, template):
     if template == "low_bit_raised":
         names = [n for n in names if n in WHOLE and (kind == "float16" or dtype(n).bits < 8)]
     check_exact(emulator, one_hot(names, kind, template))
+    check_exact(emulator, first_term(names, kind, template))
 
 
 @pytest.mark.slow
@@ -326,7 +429,24 @@ def test_infinite_scales_leave_no_finite_sums_and_others_alone(emulator, value, 
     arrays = dict(inputs.draw(w.program, 0))
     s = arrays["s"].copy()
     s[7, 1] = value
-    found = emulator.run(kernel, arrays | {"q": pack(arrays["q"], "uint4"), "s": s}).outputs["y"]
+    found = emulator.run(
+        kernel, arrays | {"q": tilewright.pack(arrays["q"], "uint4"), "s": s}
+    ).outputs["y"]
     known = allowed(w.program, arrays | {"s": s})["y"]
     assert not np.isfinite(found[:, 7]).any()
     assert agrees(found, *known)[:, np.arange(33) != 7].all()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (GROUPS.format(z="z[n, k // 64]", g=64), "bfloat16"),
+        (GROUPS.format(z=0.001, g=64), "bfloat16"),
+        (GROUPS.format(z=1, g=8), "bfloat16"),
+        (GROUPS.format(z=1, g=64), "float32"),
+        (PLAINLY.replace("a[m, k]", "(a[m, k] * a[m, k])"), "float16"),
+        (PLAINLY.replace("q[n, k]", "t[q[n, k]]"), "float16"),
+    ],
+)
+def test_what_is_not_exact_in_16_bits_is_not_multiplied_on_tensor_cores(text, kind):
+    assert LowBitRing.why_not(product("uint4", text, 8, 32, 128, kind), SM_80)

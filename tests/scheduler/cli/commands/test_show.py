@@ -110,20 +110,26 @@ def test_bad_input_is_one_line(words, message, capsys, here):
 
 
 CODED = "q: {0}[n, k](packed); a: bfloat16[m, k]; y[m, n] = sum[k](a[m, k] * (q[n, k] - 4))"
-DECISIONS = (
-    "low_bit: tile_rows={1} warp_tiles=1 warp_columns=1 warp_depth=1 in_flight=1 block_depth=1 "
-    "splits=1 scales=late multiply={2}"
+RING = (
+    "low_bit_ring: tile_rows=16 warp_tiles=1 warp_columns={} warp_depth=1 stages=2 stage_depth=1 "
+    "interleave=1 splits=1 scales=late multiply={}"
 )
+DECISIONS = {
+    "fma": "low_bit: tile_rows=8 warp_tiles=1 warp_columns=1 warp_depth=1 in_flight=1 "
+    "block_depth=1 splits=1 scales=late",
+    "mma": RING.format(1, "mma"),
+    "wgmma": RING.format(4, "wgmma"),
+}
 
 
 @pytest.mark.parametrize("code", ["uint4", "uint3"])
-@pytest.mark.parametrize(("rows", "multiply"), [(16, "mma"), (8, "fma")])
-def test_layouts_of_a_schedule_are_those_of_its_kernel(capsys, code, rows, multiply):
-    given = [CODED.format(code), "m=16", "n=256", "k=512", "--target", "cuda:sm_90a"]
-    schedule = DECISIONS.format(code, rows, multiply)
+@pytest.mark.parametrize("multiply", DECISIONS)
+def test_layouts_of_a_schedule_are_those_of_its_kernel(capsys, code, multiply):
+    given = [CODED.format(code), "m=16", "n=8448", "k=512", "--target", "cuda:sm_90a"]
+    schedule = DECISIONS[multiply]
     shown = ask(capsys, "show", *given, "--schedule", schedule).partition("layouts of ")[2]
     assert shown.startswith(schedule)
-    w = workload(CODED.format(code), m=16, n=256, k=512)
+    w = workload(CODED.format(code), m=16, n=8448, k=512)
     kernel = space_for(w, detect_target("cuda:sm_90a")).lower(Schedule.from_text(schedule))
     assert f"shared memory: {kernel.call.launches[0].shared_bytes} bytes" in shown
     sums = re.search(r"float s((\[\d+\])+) = ", kernel.source.body)[1]
