@@ -11,6 +11,7 @@ from math import prod
 
 from tilewright.spaces.derivation.algebra import constant, factors
 from tilewright.spaces.derivation.domain import needed, points
+from tilewright.spaces.derivation.recurrent.view import Recurrence, cached_recurrence
 from tilewright.spaces.language.functions import FUNCTIONS
 from tilewright.spaces.language.prefixes import axes_of_points
 from tilewright.spaces.language.program import Program, Stage
@@ -50,12 +51,24 @@ def work(program: Program) -> Work:
     """Return the work of a program."""
     where = needed(program)
     counted = cache(partial(points, program))
+    carried = cached_recurrence(program)
     stages = [
         _stage_work(program, s, frozenset((*where[s.name], *program.bounding(s))), counted)
-        for s in program.stages
+        for s in (program.stages if carried is None else carried.others)
     ]
+    if carried is not None:
+        stages.append(_carried_work(carried))
     flops, arithmetic, special = (sum(column) for column in zip(*stages, strict=True))
     return Work(flops, arithmetic, special, least_bytes(program))
+
+
+def _carried_work(view: Recurrence) -> tuple[int, int, int]:
+    """Return the FLOPs, other operations and calls of a state: each of its elements is added to,
+    and read, at each position, and decays."""
+    passed = view.extent(*view.rows, view.position, *view.inner, view.lane)
+    if view.decay is None:
+        return 4 * passed, 0, 0
+    return 4 * passed, passed, view.extent(*view.decay.axes)
 
 
 def _stage_work(

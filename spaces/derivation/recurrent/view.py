@@ -98,6 +98,19 @@ class Recurrence:
         return self.program.outputs
 
     @property
+    def others(self) -> tuple[Stage, ...]:
+        """The stages that are computed beside the state, without those that it stands for: sums
+        within terms, and what has a value for each pair of positions."""
+        within = self.program.stage[self.name].over
+        return tuple(
+            stage
+            for stage in self.program.stages
+            if stage.name != self.name
+            and (not stage.reducer or prefix_of(self.program, stage))
+            and set(within).isdisjoint(stage.axes)
+        )
+
+    @property
     def expressions(self) -> Iterator[Expression]:
         """All expressions that kernels compute."""
         yield from (*self.added, *self.read, *self.values.values())
@@ -158,13 +171,19 @@ def recurrence_of(program: Program) -> Recurrence:
 
 
 @lru_cache(maxsize=256)
+def cached_recurrence(program: Program) -> Recurrence | None:
+    """Return the program as a recurrence, derived once; None if it is none."""
+    try:
+        return recurrence_of(program)
+    except InputError:
+        return None
+
+
 def carried(program: Program) -> str | None:
     """Return the name of the sum that a state is carried for; None if the program is no
     recurrence."""
-    try:
-        return recurrence_of(program).name
-    except InputError:
-        return None
+    found = cached_recurrence(program)
+    return None if found is None else found.name
 
 
 def _decay(

@@ -8,6 +8,7 @@ import pytest
 from tests.spaces.recurrent_programs import TEXTS, extents_of
 from tilewright.spaces.derivation.recurrent.view import carried, recurrence_of
 from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.derivation.work import work
 from tilewright.spaces.language import program
 from tilewright.spaces.language.inputs import draw
 
@@ -36,6 +37,18 @@ def test_sums_within_terms_are_over_inner_axes_of_the_state():
     assert (found.rows, found.inner, found.lane) == (("h",), ("d",), "e")
     assert [str(factor) for factor in found.read] == ["c[t, d]"]
     assert {"b[t, d]", "dt[h, t]", "x[h, t, e]"} < {str(factor) for factor in found.added}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_work_is_linear_in_positions(name):
+    few, many = (
+        work(program(TEXTS[name], **extents_of(name, t=n, s=n))) for n in (1 << 10, 1 << 14)
+    )
+    found = recurrence_of(made_of(name))
+    axes = (*found.rows, *found.inner, found.lane)
+    assert few.flops == 4 * found.extent(*axes) << 10
+    assert (many.flops, many.arithmetic) == (16 * few.flops, 16 * few.arithmetic)
+    assert many.special in (few.special, 16 * few.special)  # decays may be alike for all
 
 
 def test_infinite_terms_allow_anything_where_they_count_alone():
