@@ -64,6 +64,10 @@ TEXTS = {
         "y[r] = sum[c](exp(1000 * u[r,c])); z[r] = prod[c](exp(1000 * u[r,c])); -> y, z",
         {"r": 9, "c": 3},
     ),
+    "infinite terms of a state": (
+        "y[t,e] = sum[s: s <= t](exp(1000 * u[t] - 1000 * u[s]) * v[s,e])",
+        {"t": 9, "s": 9, "e": 5},
+    ),
     "differences that are not negative": (
         "m[r] = max[c](x[r,c] * u[c]); y[r,c] = sqrt(m[r] - x[r,c] * u[c])",
         {"r": 6, "c": 40},
