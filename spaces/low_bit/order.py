@@ -55,6 +55,11 @@ def word_groups(bits: int) -> list[tuple[int, int]]:
     return groups
 
 
+def at_once(bits: int) -> int:
+    """Return how many whole codes of a half a GPU moves into a fraction by one shift."""
+    return 4 if bits == 1 else max(1, FRACTION // bits)
+
+
 @lru_cache(maxsize=8)
 def slots(bits: int) -> tuple[tuple[Slot, Slot], ...]:
     """Return for each step of the depth where the pairs of both halves of the rows are.
@@ -64,12 +69,12 @@ def slots(bits: int) -> tuple[tuple[Slot, Slot], ...]:
     """
     if bits == 8:
         return tuple(_bytes(step) for step in range(STEPS))
-    at_once = 4 if bits == 1 else max(1, FRACTION // bits)
+    each = at_once(bits)
     classes: dict[int, list[Slot]] = {}
     for field in range(16 // bits):
         for word in range(bits):
             slot = (Piece(word, field * bits, bits, 0),)
-            classes.setdefault(field % at_once, []).append(slot)
+            classes.setdefault(field % each, []).append(slot)
     classes[0] += _remaining(bits)
     pairs = [slot for number in sorted(classes) for slot in classes[number]]
     return tuple((pairs[2 * step], pairs[2 * step + 1]) for step in range(STEPS))

@@ -17,7 +17,7 @@ from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.low_bit.decoding import Decoding
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.low_bit.decoding import fields_of
-from tilewright.spaces.low_bit.order import FRACTION, Slot
+from tilewright.spaces.low_bit.order import Slot, at_once
 from tilewright.spaces.low_bit.values import POWERS, split_of
 
 FRACTIONS = {"bfloat16": 7, "float16": 10}
@@ -120,8 +120,7 @@ class PairDecoding:
         bits = self.decoding.bits
         if len(slot) > 1 or bits == BYTE:
             return 0
-        at_once = max(1, FRACTION // bits)
-        return int(slot[0].place // bits % at_once * bits)
+        return int(slot[0].place // bits % at_once(bits) * bits)
 
     def late_place(self, slot: Slot) -> int:
         """Return the bit of the fraction where codes stay whose sums are corrected: the activations

@@ -254,7 +254,9 @@ def check_exact(emulator, given) -> None:
         arrays = {"q": tilewright.pack(codes, q.dtype), "a": activations.astype(a.element.numpy)}
         found = emulator.run(kernel, arrays)
         assert found.error_kind is None, found.error_text
-        np.testing.assert_array_equal(found.outputs["y"], wanted.astype(np.float32))
+        np.testing.assert_array_equal(
+            found.outputs["y"], wanted.astype(np.float32), err_msg=q.dtype
+        )
 
 
 def scaled(kind: str, scales: str):
@@ -360,7 +362,7 @@ WHOLE = tuple(name for name in BRAIN if dtype(name).is_integer)
 
 @pytest.mark.parametrize("template", RINGS)
 def test_each_weight_comes_back(emulator, template):
-    names = [n for n in NAMES if n in BRAIN]
+    names = ["int1", *(n for n in NAMES if n in BRAIN)]
     if template == "low_bit_raised":
         names = [n for n in names if n in WHOLE and dtype(n).bits < 8]
     check_exact(emulator, one_hot(names, "bfloat16", template))
