@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import Candidate, Job, new_job_id
 from tilewright.scheduler.dispatch.family import Family
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
+
+
+def verifiable(family: Family, sizes: Iterable[int]) -> list[int]:
+    """Return those numbers of rows with which kernels can be verified, in order. One key alone is
+    none of attention's: its weight is 1, whatever its score."""
+    return [size for size in sorted(sizes) if _can_be_verified(family, size)]
+
+
+def _can_be_verified(family: Family, size: int) -> bool:
+    try:
+        check_sensitivity(family.at(size))
+    except InputError:
+        return False
+    return True
 
 
 def device_seconds(

@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.dispatch.family import Family, rows
-from tilewright.scheduler.dispatch.measuring import device_seconds
+from tilewright.scheduler.dispatch.measuring import device_seconds, verifiable
 from tilewright.scheduler.dispatch.profile import doubled_sizes
 from tilewright.scheduler.dispatch.timing import in_turns, record, recorded, rotation
 from tilewright.scheduler.functions.cpu_function import CpuFunction
@@ -86,7 +86,7 @@ def time_open(
         seconds = _cpu_seconds(family, size, schedules, sizes, target)
     else:
         assert executor is not None
-        sizes = sorted({*sizes, max(1, size - 1)})
+        sizes = verifiable(family, {*sizes, max(1, size - 1)})
         seconds = device_seconds(family, size, schedules, sizes, target, executor)
     for schedule in dict.fromkeys(schedule for schedule, _ in seconds):
         told = {"schedule": schedule.key, "axis": family.axis, "rows": sizes}

@@ -27,6 +27,7 @@ from tilewright.scheduler.dispatch.open_functions import open_functions
 from tilewright.scheduler.dispatch.open_kernels import open_seconds, openable, time_open
 from tilewright.scheduler.dispatch.profile import as_profile
 from tilewright.scheduler.dispatch.table import Row, Table
+from tilewright.scheduler.dispatch.timing import recorded
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
@@ -80,6 +81,21 @@ def test_kernels_that_are_wrong_with_some_rows_have_no_times(executor, monkeypat
     assert all(0 < seconds < 1 for seconds in found.values())
     assert device_seconds(FAMILY, SIZE, [second], sizes, TARGET, executor) == {}
     assert device_seconds(FAMILY, SIZE, [], sizes, TARGET, None) == {}  # nothing is asked of it
+
+
+def test_rows_that_show_no_mistakes_are_left_out(executor, database):
+    """The weight of one key alone is 1, whatever its score."""
+    text = "y[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d])) * v[j,e])"
+    kinds = "q: bfloat16[i,d]; k: bfloat16[j,d]; v: bfloat16[j,e]; "
+    family = family_of((kinds + text, {"i": 16, "d": 16, "e": 16}), "j", PROFILE)
+    space = space_for(family.at(SIZE), TARGET)
+    every = map(space.schedule, space.sample(np.random.default_rng(1), 64))
+    chained = (each for each in every if each.template == "chained")
+    schedule = openable(family, SIZE, chained, TARGET)[0]
+    time_open(family, SIZE, [schedule], TARGET, database, executor)
+    (told,) = recorded(family.at(SIZE), TARGET, database)
+    assert told["rows"] == [2, 3, 4, SIZE]
+    assert set(open_seconds(family, SIZE, [schedule], TARGET, database)) == {schedule}
 
 
 def a_table(database, executor) -> Table:
