@@ -248,6 +248,10 @@ LOW_BITS: Mapping[str, str] = {
     "codes with zero points": '"q: uint3[n, k](packed); z: uint8[n, k // 32]; '
     "a: float16[m, k]; s: float16[n, k // 32]; "
     'y[m, n] = sum[k](a[m, k] * ((q[n, k] - z[n, k // 32]) * s[n, k // 32]))" m=3 n=2200 k=256',
+    "codes, many rows": '"q: uint2[n, k](packed); a: bfloat16[m, k]; s: bfloat16[k // 64, n]; '
+    'y[m, n] = sum[k](a[m, k] * ((q[n, k] - 1) * s[k // 64, n]))" m=72 n=4400 k=384',
+    "codes, scales of columns": '"q: int5[n, k](packed); a: float16[m, k]; '
+    'y[m, n] = sum[k](a[m, k] * (q[n, k] - 3)) * s[n]" m=1 n=6600 k=1000',
 }
 """Products whose weights are packed codes."""
 CASES: Mapping[str, str] = (
