@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tilewright.spaces.workloads.gradients import gradient
+
 PRODUCTS = {
     "product": "matmul m=333 n=264 k=200 dtype=bfloat16",
     "product, bias": 'matmul m=520 n=1000 k=776 dtype=float16 epilogue="gelu(x + bias[n])"',
@@ -254,7 +256,19 @@ LOW_BITS: Mapping[str, str] = {
     'y[m, n] = sum[k](a[m, k] * (q[n, k] - 3)) * s[n]" m=1 n=6600 k=1000',
 }
 """Products whose weights are packed codes."""
+CAUSAL = "attention b=1 h=4 kv=2 i=70 j=70 d=40 mask=causal dtype=bfloat16"
+ATTENTION = "attention b=2 h=2 i=50 j=90 d=64 dtype=bfloat16"
+DIVIDED: Mapping[str, str] = {
+    f"gradient of {name}": gradient(text, wanted, saved).text
+    for name, (text, wanted, saved) in {
+        "layernorm": ("layernorm r=300 c=136 dtype=bfloat16", "x,weight,bias", "mean,rstd"),
+        "rmsnorm": ("rmsnorm r=70 c=520 dtype=float16", "x,weight", ""),
+        "causal": (CAUSAL, "q,k,v", ""),
+        "attention": (ATTENTION, "q,k,v", "y"),
+    }.items()
+}
+"""Programs of several kernels."""
 CASES: Mapping[str, str] = (
-    LOW_BITS | PRODUCTS | FEW_ROWS | CHAINS | PAIRS | ROWS | KEPT | MAPS | STAGES | LARGE
+    LOW_BITS | PRODUCTS | FEW_ROWS | CHAINS | PAIRS | DIVIDED | ROWS | KEPT | MAPS | STAGES | LARGE
 )
 """Texts of workloads by name."""
