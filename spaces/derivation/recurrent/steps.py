@@ -44,12 +44,16 @@ def growth_of(program: Program, prefix: Prefix, node: Expression) -> Expression 
 
 
 def _last_term(program: Program, prefix: Prefix, read: Read) -> Expression | None:
-    """Return the term that a running sum has taken in last; None of other reads."""
+    """Return the term that a running sum has taken in last; None of other reads, and of sums that
+    have no term for each position or that differ from position to position otherwise."""
     stage = program.stage.get(read.name)
     found = prefix_of(program, stage) if stage else None
     if stage is None or found is None or found.exclusive or found.backwards != prefix.backwards:
         return None
-    places = dict(zip(stage.axes, read.indices, strict=True))
-    if places[found.row] != AxisValue(prefix.row):
+    if program.extent[found.term] < program.extent[prefix.row]:
         return None
-    return stage.body.at({**places, found.term: places[found.row]})
+    places = dict(zip(stage.axes, read.indices, strict=True))
+    own = places.pop(found.row)
+    if own != AxisValue(prefix.row) or any(prefix.row in at.axes for at in places.values()):
+        return None
+    return stage.body.at({**places, found.row: own, found.term: own})

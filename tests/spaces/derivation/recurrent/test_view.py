@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from tests.spaces.recurrent_programs import TEXTS, extents_of
 from tilewright.spaces.derivation.recurrent.view import carried, recurrence_of
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.derivation.work import work
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
 from tilewright.spaces.language.inputs import draw
 
@@ -30,6 +33,26 @@ def made_of(name):
 def test_decays_grow_by_what_does_not_cancel(name, decay):
     found = recurrence_of(made_of(name)).decay
     assert (found and tuple(map(str, found.expressions))) == decay
+
+
+SUMMED = "y[h, t, e] = sum[s: s <= t](exp(c[h, t] - c[h, s]) * v[h, s, e])"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "c[h, t] = sum[r: r <= t](a[h, r])\n" + SUMMED,
+        "c[h, t] = sum[r: r >= t](a[h, r])\n" + SUMMED.replace("<=", ">="),
+        "c[n, t] = sum[s: s <= t](a[n, s])\n"
+        + SUMMED.replace("c[h, t] - c[h, s]", "c[t, t] - c[s, s]"),
+    ],
+    ids=["fewer terms", "fewer terms behind", "another sum at each position"],
+)
+def test_running_sums_without_a_term_at_each_position_are_no_decays(text):
+    extents = {"h": 2, "t": 9, "s": 9, "r": 5, "n": 9, "e": 20}
+    made = program(text, **{a: n for a, n in extents.items() if re.search(rf"\b{a}\b", text)})
+    with pytest.raises(InputError, match="computed, and not carried"):
+        recurrence_of(made)
 
 
 def test_sums_within_terms_are_over_inner_axes_of_the_state():
