@@ -24,6 +24,10 @@ TEXTS = {
     "behind": f"y[h, t, e] = sum[s: s > t](exp(g[h] * (t - s)) * {PRODUCT} * v[h, s, e])",
     "suffixes": f"y[h, t, e] = sum[s: s >= t]({PRODUCT} * v[h, s, e] / 3)",
     "averages": "y[t, e] = sum[s: s <= t](exp(g[e] * (s - t)) * x[s, e])",
+    "two decays": f"y[h, t, e] = sum[s: s <= t]("
+    f"exp(l[h, t] - l[h, s] + g[e] * (s - t)) * {PRODUCT} * v[h, s, e])",
+    "gates of input": "l[h, t] = sum[s: s <= t](a[h, s])\n"
+    f"y[h, t, e] = sum[s: s <= t](exp(l[h, t] - l[h, s] + i[h, s]) * {PRODUCT} * v[h, s, e])",
     "two inner axes": "y[h, t, e] = sum[s, d, n: s <= t]("
     "q[h, t, d] * r[t, n] * k[h, s, d, n] * v[h, s, e])",
 }

@@ -1,14 +1,57 @@
 """The growth of an exponent from one position to the next, where that cancels nothing.
 
 -g[h] * t   grows by   -g[h]        l[h, t] = sum[s: s <= t](a[h, s])   grows by   a[h, t]
+
+Other parts of an exponent, such as elements of arrays, stay what they are.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
 
 from tilewright.spaces.derivation.algebra import ONE, ZERO, minus, negated, over, plus, times
 from tilewright.spaces.language.prefixes import Prefix, prefix_of
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Negation, Read
+
+
+@dataclass(frozen=True)
+class Parts:
+    """An exponent as a sum of the ``growing`` parts and the ``rest``."""
+
+    growing: tuple[Expression, ...]
+    rest: Expression
+
+    @property
+    def negated(self) -> Parts:
+        """Minus the exponent."""
+        return Parts(tuple(map(negated, self.growing)), negated(self.rest))
+
+
+def parts_of(program: Program, prefix: Prefix, node: Expression) -> Parts:
+    """Return an exponent as parts whose growth is known, and others."""
+    match node:
+        case Binary("+" | "-" as operator, left, right):
+            first, second = (parts_of(program, prefix, side) for side in (left, right))
+            joined = plus if operator == "+" else minus
+            other = second if operator == "+" else second.negated
+            return Parts((*first.growing, *other.growing), joined(first.rest, second.rest))
+        case Negation(inner):
+            return parts_of(program, prefix, inner).negated
+    is_growing = growth_of(program, prefix, node) not in (None, ZERO)
+    return Parts((node,), ZERO) if is_growing else Parts((), node)
+
+
+def added_up(*parts: Expression) -> Expression:
+    """Return a sum without parts of which it has the opposite, too."""
+    left: list[Expression] = []
+    for part in parts:
+        if negated(part) in left:
+            left.remove(negated(part))
+        else:
+            left.append(part)
+    return reduce(plus, left, ZERO)
 
 
 def growth_of(program: Program, prefix: Prefix, node: Expression) -> Expression | None:

@@ -25,14 +25,13 @@ from math import prod
 from tilewright.spaces.derivation.algebra import (
     ZERO,
     factors,
-    minus,
-    negated,
     number,
+    plus,
     product,
 )
 from tilewright.spaces.derivation.chains.separation import Separation, Term, UnderivableError
 from tilewright.spaces.derivation.inlining import inlined
-from tilewright.spaces.derivation.recurrent.steps import growth_of
+from tilewright.spaces.derivation.recurrent.steps import added_up, growth_of, parts_of
 from tilewright.spaces.derivation.rows.addresses import Steps, steps_of_output, steps_of_read
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.prefixes import Prefix, compared, prefix_of
@@ -195,18 +194,16 @@ def _decay(
 ) -> Decay | None:
     """Return the powers of terms; None if all are one.
 
-    Exponents that grow by what is known without cancelling are those of the position, which may
-    be large beside their growth; others are those of the terms.
+    What grows by something that is known without cancelling is taken to the position, where it may
+    be large beside its growth; the rest stays with the terms and with what is read.
     """
     assert term.function is not None
-    added = term.v.at(here)
-    whole = minus(term.u, negated(added))
-    growth = growth_of(program, prefix, term.u)
-    if growth is None:
-        return Decay(term.function, ZERO, plain(added), plain(term.u))
-    if growth == whole == ZERO:
+    own, other = (parts_of(program, prefix, node) for node in (term.u, term.v.at(here)))
+    growth = added_up(*(growth_of(program, prefix, part) or ZERO for part in own.growing))
+    whole = plus(added_up(*own.growing, *other.growing), other.rest)
+    if growth == whole == own.rest == ZERO:
         return None
-    return Decay(term.function, plain(growth), plain(whole), ZERO)
+    return Decay(term.function, *map(plain, (growth, whole, own.rest)))
 
 
 def _summed(program: Program) -> tuple[Stage, Prefix]:

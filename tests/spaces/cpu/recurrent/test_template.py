@@ -63,7 +63,10 @@ def test_other_vectors(vector_bytes, tmp_path):
     check_sampled(space_of(recurrence("state space"), target), 4, 0, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["state space", "decays that are summed up", "gated"])
+SCALED = ["state space", "decays that are summed up", "gated", "two decays", "gates of input"]
+
+
+@pytest.mark.parametrize("name", SCALED)
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 30.0, 300.0])
 def test_decays_of_any_size(name, scale, tmp_path):
     """Powers that grow, vanish, and come back after they were too small for the state."""
@@ -75,6 +78,13 @@ def test_decays_of_any_size(name, scale, tmp_path):
     inputs[own] = (inputs[own] * scale).astype(np.float32)
     for kernel in kernels:
         assert complaint(kernel, library, w, 0, inputs) == ""
+
+
+def test_what_grows_far_beyond_its_growth_costs_no_accuracy(tmp_path):
+    w, target = recurrence("two decays", h=1, t=700, s=700, d=1, e=16), machine()
+    kernels = sampled(space_of(w, target), 2)
+    library = compile_kernels(kernels, target, tmp_path)
+    assert [complaint(kernel, library, w, 0) for kernel in kernels] == [""] * len(kernels)
 
 
 def test_a_power_that_comes_back_is_that_of_the_terms(tmp_path):

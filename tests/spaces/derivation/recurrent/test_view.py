@@ -35,6 +35,24 @@ def test_decays_grow_by_what_does_not_cancel(name, decay):
     assert (found and tuple(map(str, found.expressions))) == decay
 
 
+C = "c[h, t] = sum[s: s <= t](a[h, s])\n"
+EXPONENTS = {
+    "l[h, t] - l[h, s] + g[e] * (s - t)": ("-g[e]", "-l[h, t]", "l[h, t]"),
+    "c[h, t] - c[h, s] + i[h, s] - m[h, t]": ("a[h, t]", "i[h, t]", "-m[h, t]"),
+    "2 * (c[h, t] - c[h, s]) - g[e] * (t - s)": ("2 * a[h, t] - g[e]", "0", "0"),
+    "l[h, t] + c[h, t] - c[h, s]": ("a[h, t]", "0", "l[h, t]"),
+}
+
+
+@pytest.mark.parametrize(("exponent", "decay"), EXPONENTS.items(), ids=EXPONENTS)
+def test_parts_of_exponents_grow_by_themselves(exponent, decay):
+    text = C * ("c[" in exponent)
+    text += f"y[h, t, e] = sum[s: s <= t](exp({exponent}) * v[h, s, e])"
+    found = recurrence_of(program(text, h=2, t=9, s=9, e=20)).decay
+    assert found is not None
+    assert tuple(map(str, found.expressions)) == decay
+
+
 SUMMED = "y[h, t, e] = sum[s: s <= t](exp(c[h, t] - c[h, s]) * v[h, s, e])"
 
 
