@@ -19,7 +19,7 @@ from tilewright.spaces.algebra.index import Index, index, variable
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.cpu.abi import PAGE, buffer_variables, entry_function, worker_function
-from tilewright.spaces.cpu.recurrent.position import SCALE, Positions
+from tilewright.spaces.cpu.recurrent.position import Positions
 from tilewright.spaces.derivation.recurrent.view import Recurrence
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernels.text import C
@@ -62,7 +62,7 @@ class RecurrentCode:
 
     @property
     def _scales(self) -> int:
-        """The number of largest exponents so far; each takes some vectors."""
+        """The vectors of largest exponents so far."""
         if self.view.decay is None:
             return 0
         inner = not self.view.decay.axes.isdisjoint(self.view.inner)
@@ -72,9 +72,8 @@ class RecurrentCode:
 
     @property
     def _state_bytes(self) -> int:
-        return round_up(
-            (self._state + SCALE * self._scales) * self.lanes * dtype(self.element).bytes, PAGE
-        )
+        vector = self.lanes * dtype(self.element).bytes
+        return round_up((self._state + self._scales) * vector, PAGE)
 
     @cached_property
     def _items(self) -> tuple[int, ...]:
@@ -114,11 +113,7 @@ class RecurrentCode:
         whole = extent // count * count
         lines = C.loop("i", self._state, ["s[i] = tw_set(0);"])
         if self._scales:
-            lines += C.loop(
-                "i",
-                self._scales,
-                [f"m[{SCALE} * i] = tw_set(-TW_LARGEST), m[{SCALE} * i + 1] = tw_set(0);"],
-            )
+            lines += C.loop("i", self._scales, ["m[i] = tw_set(-TW_LARGEST);"])
         lines += C.loop("t", whole, self._at_once(rows, group, count), step=count)
         if whole < extent:
             lines += C.loop("t", extent, self._at_once(rows, group, 1), first=whole)

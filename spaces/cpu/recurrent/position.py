@@ -21,8 +21,6 @@ from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 from tilewright.spaces.workloads.array import Array
 
-SCALE = 2
-"""Vectors of a scale: its exponent, and what rounding has made that too great by."""
 Key = tuple[int, int]
 """A position and a vector, by their numbers."""
 
@@ -128,28 +126,22 @@ class Positions:
     def _scaled(self, decay: Decay, scope: Scope, w: int | None) -> Scales:
         """Write how a scale moves at one position, that of the vector ``w`` or of all.
 
-        What it grows by is added with the rounding error of all additions before.
+        What rounding makes of the exponent is its value from then on: the state follows by what it
+        has moved beside its growth.
         """
         inner, name = self._is_inner(decay), f"{scope.prefix}m"
         place = self._point * (self.vectors if w is not None else 1) if inner else Index()
-        number = (place + (w or 0)) * SCALE
-        last, excess = f"m[{number.text}]", f"m[{(number + 1).text}]"
-        power, after = f"tw_{decay.function}", int(not self.view.exclusive)
+        number = place + (w or 0)
+        last, power = f"m[{number.text}]", f"tw_{decay.function}"
+        grows = f" + {scope.text(decay.growth)}" if decay.growth != ZERO else ""
         term, reading = scope.text(decay.term), scope.text(decay.reading)
-        grown = [f"const vf {name}0 = {last};"]
-        if decay.growth != ZERO:
-            grown = [
-                f"const vf {name}g = {scope.text(decay.growth)} - {excess};",
-                f"const vf {name}0 = {last} + {name}g;",
-                f"const vf {name}e = ({name}0 - {last}) - {name}g;",
-                f"{excess} = tw_select({name}0 > {term}, {name}e, tw_set(0));",
-            ]
+        read = f"{reading} + {name}0{grows}" if self.view.exclusive else f"{reading} + {name}1"
         scope.lines += [
-            *grown,
-            f"const vf {name}1 = tw_max({name}0, {term});",
-            f"const vf {name}_kept = {power}({name}0 - {name}1);",
+            f"const vf {name}0 = {last};",
+            f"const vf {name}1 = tw_max({name}0{grows}, {term});",
+            f"const vf {name}_kept = {power}({name}0 - {name}1{grows});",
             f"const vf {name}_added = {power}({term} - {name}1);",
-            f"const vf {name}_read = {power}({reading} + {name}{after});",
+            f"const vf {name}_read = {power}({read});",
             f"{last} = {name}1;",
         ]
         return Scales(f"{name}_kept", f"{name}_added", f"{name}_read", inner)
