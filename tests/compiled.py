@@ -15,8 +15,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel
 
 KIND = "tests"
-"""The folder of the cache, see :mod:`measure.host.cache`: what was not used for longest goes when
-there is too much."""
+"""The kind of these files in the cache, see :mod:`measure.host.cache`."""
 
 
 def keep(library: Path, given: object, make: Callable[[], object]) -> Path:
@@ -24,14 +23,15 @@ def keep(library: Path, given: object, make: Callable[[], object]) -> Path:
 
     Text, flags and compiler have to be ``given``. Only a library that was made is kept.
     """
-    file = CachedFile(KIND, hashlib.sha256(repr(given).encode()).hexdigest())
-    content = file.read()
-    if content is None:
+
+    def made() -> bytes:
         make()
-        file.write(library.read_bytes())
-    else:
-        library.unlink(missing_ok=True)  # the process may have loaded another one of this name
-        library.write_bytes(content)
+        return library.read_bytes()
+
+    name = hashlib.sha256(repr(given).encode()).hexdigest()
+    content = CachedFile(KIND, name).content(made)
+    library.unlink(missing_ok=True)  # the process may have loaded another one of this name
+    library.write_bytes(content)
     return library
 
 
@@ -50,7 +50,7 @@ def keep_emulated(kernels: Sequence[Kernel], folder: Path, compilations: Compila
     library = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}-kept.so"
     if library.exists():
         return library
-    given = (text, toolchain.OPTIMIZATION, _program(toolchain.compiler()))
+    given = (text, toolchain.library_command(), _program(toolchain.compiler()))
     return keep(
         library,
         given,

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.compiled import c_compiler, keep, keep_emulated
+from tests.compiled import KIND, c_compiler, keep, keep_emulated
 from tests.kernels import written
 from tilewright.measure.cpu.compilation import Compilations
+from tilewright.measure.cuda.emulator import toolchain
 from tilewright.measure.cuda.emulator.toolchain import CompileError
+from tilewright.measure.host.cache import cached_kinds, clear
 from tilewright.spaces.kernel import Launch
 
 LAUNCH = Launch((1, 1, 1), (32, 1, 1))
@@ -50,6 +52,24 @@ def test_a_library_that_is_loaded_stays_what_it_is(tmp_path):
     with open(library) as loaded:
         assert keep(library, "a", None).read_text() == "a"
         assert loaded.read() == "b"
+
+
+def test_what_is_kept_is_shown_and_cleared(tmp_path):
+    library = tmp_path / "made.so"
+    keep(library, "given", partial(library.write_text, "made"))
+    assert {each.kind: each.files for each in cached_kinds()}[KIND] == 1
+    clear()
+    assert not sum(each.files for each in cached_kinds())
+
+
+def test_a_kernel_is_compiled_again_with_other_flags(tmp_path, monkeypatch):
+    kernel = written("cuda", "k", 'extern "C" __global__ void k() {}', launch=LAUNCH)
+    for number, flags in enumerate([("-std=c++20", "-w"), ("-std=c++20", "-w", "-g0")], 1):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.setattr(toolchain, "_STANDARD", flags)
+        keep_emulated([kernel], folder, Compilations())
+        assert {each.kind: each.files for each in cached_kinds()}[KIND] == number
 
 
 def test_a_kernel_for_the_emulator_is_compiled_once(tmp_path, monkeypatch):

@@ -20,8 +20,8 @@ from tilewright.measure.host.directories import ELSEWHERE, RunDirectory, cache_d
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.files import write_whole
 
-KINDS = ("binaries", "cubins", "emulator", "peaks")
-"""Kinds of cached files, named as their folders."""
+KINDS = ("binaries", "cubins", "emulator", "peaks", "tests")
+"""Kinds of cached files, named as their folders; the last are of Tilewright's own tests."""
 MOST_BYTES = 256 << 20
 """The most bytes of one kind of files together; the least recently used go first."""
 KEPT_SHARE = 0.9

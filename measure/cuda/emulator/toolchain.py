@@ -43,6 +43,11 @@ def compiler() -> str:
     return path
 
 
+def library_command() -> list[str]:
+    """Return the compiler and the flags of kernels' libraries."""
+    return [compiler(), *_STANDARD, OPTIMIZATION, *_poison(), "-shared", "-fPIC"]
+
+
 def _poison() -> tuple[str, ...]:
     """Fill registers that nobody has written with huge numbers, where the compiler's file says that
     it is GCC 12 or newer (``g++-12``); asking a compiler that hangs would hang."""
@@ -102,8 +107,7 @@ def compile_library(kernels: Sequence[Kernel], folder: Path, compilations: Compi
     source, library = folder / f"{name}.cpp", folder / f"{name}.so"
     if not library.exists():
         source.write_text(text)
-        command = [compiler(), *_STANDARD, OPTIMIZATION, *_poison(), "-shared", "-fPIC"]
-        command += ["-o", str(library), str(source)]
+        command = [*library_command(), "-o", str(library), str(source)]
         built = compilations.run(command, folder, TIME_LIMIT)
         if not built.ok:
             raise CompileError(compile_failure(built.text, built.timed_out), built.text)
