@@ -29,7 +29,7 @@ def further_draws(
         return
     if not isinstance(draw, ProgramDraw):
         draw = ProgramDraw(draw.workload, draw.inputs)
-    yield from with_other_tables(draw, most, one_axis)
+    yield from with_other_tables(draw, most, one_axis, numerics)
     yield from with_few_terms(draw, most, one_axis)
     yield from with_edges(draw, most // EDGE_SHARE, one_axis, numerics)
 

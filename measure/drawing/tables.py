@@ -6,7 +6,8 @@ draw has segments or lengths of a few sizes, and most of that code does not run.
 the best are checked on more tables, the same ones each time: all entries the least, or the
 greatest; rising and falling entries; segments and lengths of each of :func:`critical_sizes`, with
 empty ones between them. Tables that choose the terms of a sum only rise and fall: if most terms are
-equal, they round alike, and the error may exceed the bounds.
+equal, they round alike, and the error may exceed the bounds. So do packed codes where ``FAST``
+kernels are to be right: weights that are all zero allow no error relative to activations.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tilewright.spaces.derivation.rounding.rows import Rows, reads
 from tilewright.spaces.language.program import Entries, Operand, Program
 from tilewright.spaces.language.ranges import pointers_of
 from tilewright.spaces.language.tree import AxisValue
+from tilewright.spaces.numerics.mode import Numerics
 
 MOST = 12
 """Tables with sizes of :func:`critical_sizes`, beside the four plain ones."""
@@ -42,10 +44,13 @@ Kind = Callable[[], np.ndarray]
 
 
 def with_other_tables(
-    draw: Draw, most: int = FINAL_POINTS // SHARE, one_axis: bool = False
+    draw: Draw,
+    most: int = FINAL_POINTS // SHARE,
+    one_axis: bool = False,
+    numerics: Numerics = Numerics.STRICT,
 ) -> Iterator[Draw]:
-    """Yield the same problem with tables of every kind, one after the other; none if it has no
-    table.
+    """Yield the same problem with tables of every kind on which kernels of ``numerics`` are right,
+    one after the other; none if it has no table.
 
     Each is judged at so many points at ``most``, along one axis alone where that is wanted (as
     :func:`measure.drawing.sampling.sample` takes them).
@@ -53,7 +58,7 @@ def with_other_tables(
     if not isinstance(draw, ProgramDraw):
         return
     program = draw.program
-    kinds = _kinds_of_tables(program)
+    kinds = _kinds_of_tables(program, numerics)
     for number in range(_most(kinds)):
         given = {
             table.name: own[number % len(own)]().astype(table.element.numpy).reshape(table.shape)
@@ -85,7 +90,9 @@ def critical_sizes(most: int) -> list[int]:
     return [size for size in dict.fromkeys(every) if 0 <= size <= most]
 
 
-def _kinds_of_tables(program: Program) -> list[tuple[Operand, list[Kind]]]:
+def _kinds_of_tables(
+    program: Program, numerics: Numerics = Numerics.STRICT
+) -> list[tuple[Operand, list[Kind]]]:
     found = []
     summed, pointing = _choosing_terms(program), pointers_of(program)
     for table in program.operands:
@@ -94,7 +101,8 @@ def _kinds_of_tables(program: Program) -> list[tuple[Operand, list[Kind]]]:
         elif table.drawn is not None:
             of = _sorted_kinds if table.drawn.sorted else _unsorted_kinds
             chooses = table.name in summed and not table.drawn.sorted
-            found.append((table, (_steady_kinds if chooses else of)(table, table.drawn)))
+            is_steady = chooses or (table.coded and numerics is Numerics.FAST)
+            found.append((table, (_steady_kinds if is_steady else of)(table, table.drawn)))
     return found
 
 

@@ -124,7 +124,8 @@ class LowBitRaised(LowBitRing):
     bits of a fraction, are subtracted of finished sums of a group.
 
     That takes an instruction less for each pair of codes. One huge activation spoils sums that it
-    is in, even where its code is the zero point.
+    is in, even where its code is the zero point. Scales have to multiply weights, whose rounding to
+    16 bits is allowed then: without it sums of exact weights are allowed less than this costs.
     """
 
     name: ClassVar[str] = "low_bit_raised"
@@ -133,10 +134,16 @@ class LowBitRaised(LowBitRing):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
-        """Refuse what the other refuses, and codes that are no bits of a fraction."""
+        """Refuse what the other refuses, codes that are no bits of a fraction, and weights without
+        scales."""
         if reason := super().refuses_on(workload, cuda):
             return reason
-        pairs = pairs_of(coded_product(workload))
+        product = coded_product(workload)
+        if product.scale is None:
+            return (
+                "no scale multiplies weights, so sums of larger numbers err by more than is allowed"
+            )
+        pairs = pairs_of(product)
         assert isinstance(pairs, PairDecoding)
         if not pairs.raises:
             return f"{pairs.decoding.name} is not within the fraction of {pairs.kind}"

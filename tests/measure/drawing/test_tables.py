@@ -8,6 +8,7 @@ import pytest
 from tilewright.measure.drawing.draw import one_draw
 from tilewright.measure.drawing.tables import ENDS, tables_of, with_other_tables
 from tilewright.spaces.language.inputs import check_inputs
+from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.operators import workload
 
 
@@ -156,3 +157,15 @@ def test_pointers_are_of_every_kind_and_valid(rows, entries):
     assert [*[0] * (rows - 1), entries] in counts
     if rows > 2:
         assert any(own[0] == own[-1] == 0 for own in counts)
+
+
+def test_packed_codes_are_not_all_equal_where_fast_kernels_are_to_be_right():
+    text = "q: uint2[n, k](packed); y[m, n] = sum[k](a[m, k] * (q[n, k] - 3) * s[n])"
+    first = one_draw(workload(text, m=2, n=8, k=32), 0)
+    found = {
+        numerics: [np.ptp(draw.inputs["q"]) for draw in with_other_tables(first, numerics=numerics)]
+        for numerics in Numerics
+    }
+    assert 0 in found[Numerics.STRICT]
+    assert found[Numerics.FAST]
+    assert 0 not in found[Numerics.FAST]
