@@ -78,7 +78,8 @@ def read_packed(module: fx.GraphModule) -> None:
             plain = columns.all_input_nodes if call.reads_plain else []
             bias = given["self"] if name_of(node) == "addmm" else None
         with graph.inserting_before(node):
-            module.register_buffer(call.name, call.weight, persistent=False)
+            if not hasattr(module, call.name):  # strided ones are read as they are
+                module.register_buffer(call.name, call.weight, persistent=False)
             packed = graph.get_attr(call.name)
             made = graph.call_function(call.target, (left, packed, *plain, bias, *call.others))
             made.meta.update(node.meta)

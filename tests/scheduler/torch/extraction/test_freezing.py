@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -120,7 +121,10 @@ def test_what_torch_packs_for_its_libraries_is_extracted(
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch has no oneDNN")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("make", [Convolutions, blocks.Mlp])
-def test_what_no_kernel_computes_calls_its_library_again(make: Make, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_what_no_kernel_computes_calls_its_library_again(
+    make: Make, dtype: torch.dtype, dynamic: bool | None
+) -> None:
     model = make().to(dtype).eval()
     x = torch.randn((2, 4, 7, 7) if make is Convolutions else (2, 5, 48), dtype=dtype)
     called: list[set[str]] = []
@@ -135,7 +139,8 @@ def test_what_no_kernel_computes_calls_its_library_again(make: Make, dtype: torc
         return compile_fx_inner(made, given, **settings)
 
     torch._dynamo.reset()
-    fast = torch.compile(model, backend=lambda *given: compile_fx(*given, inner_compile=kept))
+    own = partial(compile_fx, inner_compile=kept)
+    fast = torch.compile(model, backend=own, dynamic=dynamic)
     with config.patch(freezing=True), torch.no_grad():
         torch.testing.assert_close(fast(x), model(x), rtol=1.6e-2, atol=1e-2)
     before, plainly, after = called
