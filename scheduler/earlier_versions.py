@@ -1,7 +1,8 @@
-"""Records of earlier versions of templates: they count for nothing, and are a start.
+"""Records of earlier versions of templates, and of schedules that there no longer are: they count
+for nothing, and are a start.
 
-The same schedule is another kernel since. What was fast may be fast again, so the best of those
-that today's rules allow are measured before anything else is tried.
+The same schedule is another kernel since, or none. What was fast may be fast again, so what is
+nearest to the best of them today is measured before anything else is tried.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from tilewright.measure.records.record import Record
@@ -20,14 +23,22 @@ STARTS = 4
 
 
 def starting_schedules(space: Space, records: Sequence[Record]) -> list[Schedule]:
-    """Return the fastest schedules of earlier ``records`` that ``space`` still has, each once."""
+    """Return the schedules of ``space`` that are nearest to the fastest of ``records``, each once:
+    decisions may have come and gone since."""
     best: dict[Schedule, float] = {}
     for record in records:
         score = record.measurement.score
         if score is not None and not record.doubted:
             best[record.schedule] = min(score, best.get(record.schedule, inf))
-    found = (s for s in sorted(best, key=best.__getitem__) if s in space)
-    return [space.ordered(schedule) for schedule, _ in zip(found, range(STARTS), strict=False)]
+    generator = np.random.default_rng(0)
+    found: dict[Schedule, None] = {}
+    for schedule in sorted(best, key=best.__getitem__):
+        near = space.nearest(schedule, generator)
+        if near is not None:
+            found[near] = None
+        if len(found) == STARTS:
+            break
+    return list(found)
 
 
 def count_earlier(versions: Mapping[str, int], is_earlier: Callable[[str], bool]) -> int:
@@ -40,6 +51,6 @@ def note_on_earlier(count: int) -> str:
     records = "1 record is" if count == 1 else f"{count} records are"
     them = "its template and does" if count == 1 else "their templates and do"
     return (
-        f"{records} of an earlier version of {them} not count; what is valid of the best is "
-        "measured first when it is tuned"
+        f"{records} of an earlier version of {them} not count; what is nearest to the best of "
+        "them is measured first when it is tuned"
     )

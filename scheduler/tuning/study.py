@@ -285,10 +285,16 @@ class Study:
                 for record in self._database.records(self.workload, self.target)
                 if not record.measurement.lost
             ]
-        sound = [
-            replace(record.measurement, schedule=self.space.ordered(record.schedule))
+        today = [
+            record
             for record in known
             if record.template_version in self.space.versions and not record.doubted
+        ]
+        rows = self.space.placed([record.schedule for record in today])
+        sound = [
+            replace(record.measurement, schedule=self.space.ordered(record.schedule))
+            for record, row in zip(today, rows, strict=True)
+            if row is not None  # decisions and rules may have changed within a version
         ]
         self.board.resume(sound)
         self.resumed = frozenset(measurement.schedule for measurement in sound)

@@ -173,8 +173,10 @@ class Task:
         """Start a run in the database, and take over the results of earlier runs."""
         known = self.study.begin()
         versions, is_earlier = self.space.versions, self.space.is_earlier
-        earlier = [record for record in known if is_earlier(record.template_version)]
-        self.earlier, self._starts = len(earlier), starting_schedules(self.space, earlier)
+        self.earlier = sum(is_earlier(record.template_version) for record in known)
+        placed = zip(known, self.space.placed([r.schedule for r in known]), strict=True)
+        starts = [r for r, row in placed if row is None or is_earlier(r.template_version)]
+        self._starts = starting_schedules(self.space, starts)
         self._unconfirmed = UnconfirmedRecords([r for r in known if r.template_version in versions])
         self._before = self.latency
         self._report("search", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests import databases
@@ -18,16 +20,24 @@ from tilewright.scheduler.testing.landscape import hills, hills_latency
 from tilewright.scheduler.tuning.task import EARLIER
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import detect_target
 
 
-def keep(database: Database, space: Space, count: int, version: int) -> list[Record]:
-    """Records of so many schedules, the fastest last, for another version of their template."""
+def keep(
+    database: Database,
+    space: Space,
+    count: int,
+    version: int,
+    changed: Callable[[Schedule], Schedule] = lambda schedule: schedule,
+) -> list[Record]:
+    """Records of so many schedules, the fastest last, as another version of their template had
+    them, whose decisions may have ``changed``."""
     found = []
     for number, schedule in zip(range(count), space.enumerate(), strict=False):
         seconds = 1e-3 * (count - number)
-        timed = Measurement(schedule, Status.OK, seconds, (seconds,), started_at=1.0)
+        timed = Measurement(changed(schedule), Status.OK, seconds, (seconds,), started_at=1.0)
         earlier = f"{schedule.template}.{version}"
         found.append(Record(space.workload, space.target, earlier, timed))
     database.record_all(found)
@@ -49,6 +59,31 @@ def test_the_best_of_an_earlier_version_is_measured_first(database: Database) ->
     assert result.best.score is not None
     assert result.best.score <= min(hills_latency(schedule.values) for schedule in fastest)
     assert len(set(rows(space, database)[32:])) == 16
+
+
+def other_decisions(schedule: Schedule) -> Schedule:
+    """The schedule with another last decision, which today's template does not have."""
+    return Schedule(schedule.template, (*schedule.decisions[:-1], ("multiply", "fma")))
+
+
+def test_what_is_nearest_is_measured_first_where_decisions_came_and_went(
+    database: Database,
+) -> None:
+    space, machine = hills(), MadeUpMachine()
+    keep(database, space, 32, 77, other_decisions)
+    with pytest.warns(RuntimeWarning, match="records are of an earlier version"):
+        tuner(space, database, machine).run(trials=16, seconds=600)
+    assert EARLIER in {r.proposal.origin for r in database.records() if r.proposal}
+
+
+def test_a_record_without_a_decision_of_today_is_not_the_best(database: Database) -> None:
+    space, machine = hills(), MadeUpMachine()
+    (template,) = space.templates.values()
+    keep(database, space, 4, template.version, other_decisions)
+    result = tuner(space, database, machine).run(trials=16, seconds=600)
+    assert result.best is not None
+    assert result.best.schedule in space
+    assert EARLIER in {r.proposal.origin for r in database.records() if r.proposal}
 
 
 def test_today_s_records_are_no_earlier_ones(database: Database, recwarn) -> None:
