@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from tilewright.measure.records.record import Record
     from tilewright.spaces.schedule import Schedule
@@ -25,6 +23,8 @@ STARTS = 4
 def starting_schedules(space: Space, records: Sequence[Record]) -> list[Schedule]:
     """Return the schedules of ``space`` that are nearest to the fastest of ``records``, each once:
     decisions may have come and gone since."""
+    import numpy as np  # which a list of what is known does without
+
     best: dict[Schedule, float] = {}
     for record in records:
         score = record.measurement.score
