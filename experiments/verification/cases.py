@@ -252,6 +252,8 @@ LOW_BITS: Mapping[str, str] = {
     'y[m, n] = sum[k](a[m, k] * ((q[n, k] - z[n, k // 32]) * s[n, k // 32]))" m=3 n=2200 k=256',
     "codes, many rows": '"q: uint2[n, k](packed); a: bfloat16[m, k]; s: bfloat16[k // 64, n]; '
     'y[m, n] = sum[k](a[m, k] * ((q[n, k] - 1) * s[k // 64, n]))" m=72 n=4400 k=384',
+    "codes of one row": '"q: uint6[n, k](packed); a: bfloat16[m, k]; s: bfloat16[n, k // 64]; '
+    'y[m, n] = sum[k](a[m, k] * ((q[n, k] - 32) * s[n, k // 64]))" m=1 n=2100 k=1024',
     "codes, scales of columns": '"q: int5[n, k](packed); a: float16[m, k]; '
     'y[m, n] = sum[k](a[m, k] * (q[n, k] - 3)) * s[n]" m=1 n=6600 k=1000',
 }
