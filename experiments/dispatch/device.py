@@ -75,7 +75,7 @@ def open_space(family: Family, size: int, target: Target) -> Space | None:
     found = [
         template
         for template, space in own.items()
-        if any(space.why_not_open(each, family.axis) is None for each, _ in ranked(space))
+        if any(space.why_not_open(each, family.own_axis) is None for each, _ in ranked(space))
     ]
     return Space(whole.workload, target, found) if found else None
 

@@ -142,7 +142,7 @@ def with_estimates(
         if best and isfinite(best[0][1]):
             schedule = best[0][0]
             estimates[size] = extra.seconds(best[0][1])
-            if space.why_not_open(schedule, family.axis) is None:
+            if space.why_not_open(schedule, family.own_axis) is None:
                 opened[size] = schedule.template
     both = [each for each in known if each.size in estimates]
     at = np.log([each.size for each in both] or [1])

@@ -42,7 +42,8 @@ class Family:
 
     ``inputs`` and ``outputs`` have, of each array in the order of calls, the dimension that is the
     axis; None if the array does not have it. Calls can be cut into pieces, or filled up, if points
-    are ``independent`` of each other.
+    are ``independent`` of each other. The workload itself calls the axis
+    ``own_axis``: ``m`` of a product, whatever name a program has for its rows.
     """
 
     operator: str
@@ -51,6 +52,7 @@ class Family:
     inputs: tuple[int | None, ...] = ()
     outputs: tuple[int | None, ...] = ()
     independent: bool = True
+    own_axis: str = ""
     _made: dict[int, Workload] = field(default_factory=dict, compare=False, repr=False)
 
     def at(self, size: int) -> Workload:
@@ -115,7 +117,9 @@ def family_of(given: Workload | str | Described, axis: str, profile: Profile) ->
     if not any(place is not None for place in inputs.values()):
         raise InputError(f"no input has the axis {axis}; allowed: an axis of an input")
     places = (*inputs.values(),), (*outputs.values(),)
-    return Family(operator, made.parameters, axis, *places, independent)
+    further = made.at(most + 1).extents
+    own_axis = next(name for name, extent in large.extents.items() if further.get(name) != extent)
+    return Family(operator, made.parameters, axis, *places, independent, own_axis)
 
 
 def open_axis(given: Workload | str | Described) -> str:

@@ -43,7 +43,7 @@ def device_seconds(
     times of one that is wrong or fails with any of them.
     """
     space = space_for(family.at(size), target)
-    left = {each: space.lower_open(each, family.axis) for each in schedules}
+    left = {each: space.lower_open(each, family.own_axis) for each in schedules}
     found: dict[tuple[Schedule, int], float] = {}
     for rows in sorted(sizes, reverse=True):
         if not left:

@@ -47,10 +47,10 @@ def open_function(
 ) -> OpenFunction | None:
     """Return the kernel of ``size`` rows, or fewer; None if the schedule has no such kernel."""
     space = space_for(family.at(size), target)
-    if space.why_not_open(schedule, family.axis):
+    if space.why_not_open(schedule, family.own_axis):
         return None
     try:
-        return OpenFunction(space, schedule, family.axis, family.inputs, family.outputs)
+        return OpenFunction(space, schedule, family.own_axis, family.inputs, family.outputs)
     except RefusedKernelError:
         return None
 
@@ -60,14 +60,14 @@ def openable(
 ) -> list[Schedule]:
     """Return those of the schedules of ``size`` rows that have open kernels."""
     space = space_for(family.at(size), target)
-    return [each for each in schedules if space.why_not_open(each, family.axis) is None]
+    return [each for each in schedules if space.why_not_open(each, family.own_axis) is None]
 
 
 def why_not_open(family: Family, size: int, target: Target) -> str | None:
     """Say why the most promising schedule of ``size`` rows has no open kernel; None if it has
     one."""
     space = space_for(family.at(size), target)
-    return next((space.why_not_open(each, family.axis) for each, _ in ranked(space)), None)
+    return next((space.why_not_open(each, family.own_axis) for each, _ in ranked(space)), None)
 
 
 def time_open(
@@ -89,7 +89,7 @@ def time_open(
         sizes = verifiable(family, {*sizes, max(1, size - 1)})
         seconds = device_seconds(family, size, schedules, sizes, target, executor)
     for schedule in dict.fromkeys(schedule for schedule, _ in seconds):
-        told = {"schedule": schedule.key, "axis": family.axis, "rows": sizes}
+        told = {"schedule": schedule.key, "axis": family.own_axis, "rows": sizes}
         told["open_seconds"] = [seconds[schedule, count] for count in sizes]
         record(family.at(size), target, database, told)
 
@@ -125,7 +125,7 @@ def open_seconds(
     found: dict[str, tuple[float, ...]] = {}
     for told in recorded(family.at(size), target, database):
         known, key = _times(told.get("rows"), told.get("open_seconds")), told.get("schedule")
-        if known is not None and isinstance(key, str) and told.get("axis") == family.axis:
+        if known is not None and isinstance(key, str) and told.get("axis") == family.own_axis:
             found[key] = tuple(np.interp(np.arange(size + 1), *known).tolist())
     return {each: found[each.key] for each in schedules if each.key in found}
 

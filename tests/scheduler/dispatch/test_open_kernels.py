@@ -22,7 +22,7 @@ from tilewright.scheduler.dispatch.profile import as_profile
 from tilewright.scheduler.dispatch.table import OpenRange, Row, table_from_json
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
-from tilewright.spaces.target import detect_target
+from tilewright.spaces.target import as_target, detect_target
 
 TARGET = detect_target("cpu")
 TEXT, SIZE = "matmul n=40 k=24", 48
@@ -90,6 +90,22 @@ def test_kept_tables_are_found_with_their_open_kernels(database):
     found = Tables(database, TARGET).of(FAMILY)
     assert found == table
     assert found.kernels[0].fewer == table.kernels[0].fewer != ()
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
+def test_a_product_has_open_kernels_whatever_a_program_calls_its_rows(database, target):
+    table = a_table(database)
+    program = ("y[i,j] = sum[l](x[i,l] * w[l,j])", {"j": 40, "l": 24})
+    family = family_of(program, "i", PROFILE)
+    assert (family.axis, family.own_axis) == ("i", "m")
+    assert open_kernels.why_not_open(family, SIZE, as_target(target)) is None
+    (kernel,) = known_kernels(family, PROFILE, TARGET, database)
+    assert kernel.opened == (OpenRange(SIZE, kernel.schedule),)
+    assert kernel.fewer == table.kernels[0].fewer
+    call = open_function(family, SIZE, kernel.schedule, TARGET)
+    draw = np.random.default_rng(0)
+    x, w = (draw.random(shape, np.float32) for shape in ((5, 24), (24, 40)))
+    np.testing.assert_allclose(call(x, w), x @ w, rtol=1e-5)
 
 
 def test_a_kernel_whose_rows_differ_is_not_recorded_beside_another(database, monkeypatch):
