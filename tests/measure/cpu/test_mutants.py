@@ -54,9 +54,9 @@ MUTANTS = {  # name: (workload, decisions, what is replaced everywhere, by what)
         "while (0",
     ),
     "a hidden element times zero": (
-        '"where k <= j; y[i,j] = sum[k](x[i,k])" i=40 j=60 k=60',
+        '"where k <= 2 * j; y[i,j] = sum[k](x[i,k])" i=40 j=60 k=60',
         {"lanes": "columns"},
-        r"tw_select\((x\d_0 <= g0_0), (x\d_1), TW_NUMBER\(0.0\)\)",
+        r"tw_select\((x\d_0 <= g0_1), (x\d_1), TW_NUMBER\(0.0\)\)",
         r"(\2 * tw_select(\1, tw_set(1.0f), tw_set(0.0f)))",
     ),
     "a mean of 1 % more": (NORM, {"passes": "plain"}, r"TW_NUMBER\(1000.0\)", "TW_NUMBER(990.0)"),

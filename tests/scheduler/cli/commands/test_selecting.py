@@ -133,7 +133,7 @@ def test_sessions_are_selected(tuned, capsys):
     assert json.loads(ask(capsys, *options, "--since", "1h", "--operator", "matmul")) == every
 
 
-@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize("columns", [80, 400])
 def test_a_list_fits_a_terminal(tuned, capsys, columns):
     for options in ((), ("--sessions",)):
         arguments = ("list", *options, "--db", str(tuned[0]))
@@ -141,7 +141,7 @@ def test_a_list_fits_a_terminal(tuned, capsys, columns):
         lines = left_on_screen(written)
         assert code == 0
         assert max(map(len, lines)) <= columns
-        assert (columns == 200) is any("gcc" in line for line in lines)
+        assert (columns == 400) is any("gcc" in line for line in lines)
         assert len([line for line in lines if line]) == 3
 
 
