@@ -242,5 +242,7 @@ def test_quantities_are_possible_and_grow_with_columns():
 
 def test_every_rule_refuses_something_and_says_why():
     works = (scan("two", 3, 40), scan("down", 4000, 300), scan("prefixes", 300, 4000))
-    spaces = [space_of(w, machine(threads=8, cores=8, vector_registers=8)) for w in works]
+    spaces = [
+        space_of(w, machine(threads=8, cores=8, vector_registers=8, l1_bytes=8192)) for w in works
+    ]
     assert not silent_rules(spaces, 200)
