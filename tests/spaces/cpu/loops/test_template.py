@@ -61,7 +61,7 @@ def test_it_serves_only_what_nothing_else_does():
 
 
 def test_sums_that_conditions_bound_are_served_in_another_form():
-    w = workload(text_of("a cumulative sum"))
+    w = workload("'where k <= 2 * j; y[i,j] = sum[k](x[i,k])' i=4 j=9 k=9")
     found = serving(w, machine())
     assert isinstance(found, Served)
     assert found.workload.inputs == w.inputs
