@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from math import inf
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -58,3 +59,10 @@ def write(
     path.write_text(json.dumps(results, indent=1) + "\n")
     if table is not None:
         path.with_suffix(".md").write_text(table(results))
+
+
+def write_run(path: Path, machine: str, results: Mapping[str, Any]) -> None:
+    """Write the results of a run that does not go on, with its date, the machine and its load."""
+    about = {"date": date.today().isoformat(), "machine": machine, "load": os.getloadavg()[0]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, about | {**results})

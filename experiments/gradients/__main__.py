@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import torch
 
 from experiments.gradients.cases import CASES, Case
 from experiments.gradients.gpu_cases import GPU_CASES
+from experiments.resuming import write_run
 from experiments.turns import in_turns, medians, ratio
 from tilewright import Program, Target, best, detect_target, gradient, saving, tune
 from tilewright.spaces.language.evaluation import evaluate
@@ -111,16 +109,13 @@ def main(given: Sequence[str] | None = None) -> None:
         lower, upper = own["quartiles"]
         times = ", ".join(f"{who} {s * 1e3:.2f} ms" for who, s in own["seconds"].items())
         print(f"{name:22} {times}: {own['ratio']:.2f} ({lower:.2f} to {upper:.2f})", flush=True)
-    head = {
-        "date": date.today().isoformat(),
-        "machine": target.summary,
+    results = {
         "torch": torch.__version__,
-        "load": os.getloadavg()[0],
         "seconds": asked.seconds,
         "rounds": asked.rounds,
+        "cases": found,
     }
-    asked.out.parent.mkdir(exist_ok=True, parents=True)
-    asked.out.write_text(json.dumps(head | {"cases": found}, indent=1) + "\n")
+    write_run(asked.out, target.summary, results)
 
 
 def _small(case: Case) -> Case:

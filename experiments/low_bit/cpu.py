@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
 from itertools import cycle
 from statistics import median
 from typing import Any
@@ -16,6 +13,7 @@ import numpy as np
 import torch
 
 from experiments.low_bit.formats import NAMES, Format
+from experiments.resuming import write_run
 from experiments.rivals import usable
 from tilewright import Target, best, detect_target, pack, tune
 from tilewright.spaces.dtypes import dtype
@@ -135,14 +133,11 @@ def main(asked: argparse.Namespace) -> None:
         print(f"{name:22} {half:8.0f} us, least {least:8.0f}", flush=True)
     for name, why in missing.items():
         print(f"{name:22} not here: {why}")
-    head = {
-        "date": date.today().isoformat(),
-        "machine": target.summary,
+    results = {
         "torch": torch.__version__,
-        "load": os.getloadavg()[0],
         "shape": asked.shape[0],
         "seconds": asked.seconds,
         "missing": missing,
+        "times": times,
     }
-    asked.out.parent.mkdir(exist_ok=True, parents=True)
-    asked.out.write_text(json.dumps(head | {"times": times}, indent=1) + "\n")
+    write_run(asked.out, target.summary, results)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from experiments.resuming import write_run
 from experiments.turns import medians, ratio
 from tilewright import Target, best, detect_target, pack, tune
 
@@ -81,15 +79,12 @@ def main(given: Sequence[str] | None = None) -> None:
         lower, upper = own["quartiles"]
         times = ", ".join(f"{order} {s * 1e6:.0f} us" for order, s in own["seconds"].items())
         print(f"{shape:14} {times}: {own['gain']:.2f} ({lower:.2f} to {upper:.2f})", flush=True)
-    head = {
-        "date": date.today().isoformat(),
-        "machine": target.summary,
-        "load": os.getloadavg()[0],
+    results = {
         "seconds": asked.seconds,
         "rounds": asked.rounds,
+        "shapes": found,
     }
-    asked.out.parent.mkdir(exist_ok=True, parents=True)
-    asked.out.write_text(json.dumps(head | {"shapes": found}, indent=1) + "\n")
+    write_run(asked.out, target.summary, results)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from experiments.packed_weights.__main__ import COLD_BYTES, OUT
+from experiments.resuming import write_run
 from experiments.turns import medians, ratio
 from tilewright import Target, best, detect_target, pack, tune, workload
 
@@ -114,15 +112,12 @@ def main(given: Sequence[str] | None = None) -> None:
             times = ", ".join(f"{way} {s * 1e6:.0f} us" for way, s in own["seconds"].items())
             gain = f"{own['gain']:.2f} ({lower:.2f} to {upper:.2f})"
             print(f"{form} {shape:14} {times}: {gain}", flush=True)
-    head = {
-        "date": date.today().isoformat(),
-        "machine": target.summary,
-        "load": os.getloadavg()[0],
+    results = {
         "seconds": asked.seconds,
         "rounds": asked.rounds,
+        "shapes": found,
     }
-    asked.out.parent.mkdir(exist_ok=True, parents=True)
-    asked.out.write_text(json.dumps(head | {"shapes": found}, indent=1) + "\n")
+    write_run(asked.out, target.summary, results)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ import numpy as np
 import torch
 
 from experiments.ragged.cases import CASES, Call, Case
+from experiments.resuming import write_run
 from experiments.turns import in_turns, medians, ratio
 from tilewright import Target, best, detect_target, program, tune
 from tilewright.spaces.language.inputs import draw
@@ -82,16 +80,13 @@ def main(given: Sequence[str] | None = None) -> None:
         lower, upper = own["quartiles"]
         times = ", ".join(f"{who} {s * 1e3:.2f} ms" for who, s in own["seconds"].items())
         print(f"{name:22} {times}: {own['ratio']:.2f} ({lower:.2f} to {upper:.2f})", flush=True)
-    head = {
-        "date": date.today().isoformat(),
-        "machine": target.summary,
+    results = {
         "torch": torch.__version__,
-        "load": os.getloadavg()[0],
         "seconds": asked.seconds,
         "rounds": asked.rounds,
+        "cases": found,
     }
-    asked.out.parent.mkdir(exist_ok=True, parents=True)
-    asked.out.write_text(json.dumps(head | {"cases": found}, indent=1) + "\n")
+    write_run(asked.out, target.summary, results)
 
 
 def _small(case: Case) -> Case:

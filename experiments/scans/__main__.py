@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from experiments.resuming import write_run
 from experiments.scans.cases import CASES, CHUNK, Call, Case
 from experiments.turns import in_turns, medians, ratio
 from tilewright import Target, detect_target, program
@@ -106,16 +104,13 @@ def main(given: Sequence[str] | None = None) -> None:
         times = ", ".join(f"{who} {s * 1e3:.2f} ms" for who, s in own["seconds"].items())
         ratios = ", ".join(f"{who} {r['median']:.2f}" for who, r in own["ratios"].items())
         print(f"{name:24} {times}: over ours {ratios}", flush=True)
-    head = {
-        "date": date.today().isoformat(),
-        "machine": target.summary,
+    results = {
         "torch": torch.__version__,
-        "load": os.getloadavg()[0],
         "schedules": asked.schedules,
         "rounds": asked.rounds,
+        "cases": found,
     }
-    asked.out.parent.mkdir(exist_ok=True, parents=True)
-    asked.out.write_text(json.dumps(head | {"cases": found}, indent=1) + "\n")
+    write_run(asked.out, target.summary, results)
 
 
 def _small(case: Case) -> Case:

@@ -1,4 +1,4 @@
-"""Whether the kernels of a table are built: those that take their rows at each call included."""
+"""Tables are asked whether their kernels are built, those that take rows at each call included."""
 
 from __future__ import annotations
 

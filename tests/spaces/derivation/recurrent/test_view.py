@@ -1,4 +1,4 @@
-"""What is carried along positions: decays, and factors of what is added and read."""
+"""Views of programs find what they carry along positions: decays, and factors of sums."""
 
 from __future__ import annotations
 
