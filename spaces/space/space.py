@@ -31,6 +31,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 REMEMBERED = 4096  # schedules: whether each is valid is asked several times in its life
 MOST_TURNS = 64  # attempts to make some decisions that no rule connects to others
+SAMPLE_ATTEMPTS = 64  # attempts to draw one schedule at random
 NEAR_ATTEMPTS = 4  # attempts to repair a neighbour: if it takes more, it is none
 
 
@@ -213,10 +214,10 @@ class Space:
         """Return ``count`` random valid schedules, built decision by decision; templates alike
         often.
 
-        Duplicates are possible; fewer rows come back only where dead ends are many.
+        Duplicates are possible; fewer rows come back only where nearly all are dead ends.
         """
         preferences = np.full((count, self.width), NO_PREFERENCE, dtype=np.int32)
-        return self.complete(preferences, generator)
+        return self.complete(preferences, generator, attempts=SAMPLE_ATTEMPTS)
 
     def mixed(
         self, first: Population, second: Population, generator: np.random.Generator

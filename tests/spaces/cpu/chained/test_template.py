@@ -239,7 +239,7 @@ def test_refusals_say_what_is_needed(w, words):
 
 
 def test_every_rule_refuses_something_and_says_why():
-    target = dataclasses.replace(TARGET, threads=4, cores=4)
+    target = dataclasses.replace(TARGET, threads=4, cores=4, l2_bytes=256 << 10)
     works = [workload("attention", b=1, h=2, i=i, j=j, d=40) for i, j in ((1, 40), (300, 1000))]
     assert not silent_rules([Space(w, target, [ChainedTemplate(w, target)]) for w in works], 400)
 
