@@ -28,7 +28,7 @@ from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.kernel import Kernel, Launch
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import templates_for
-from tilewright.spaces.space import Space
+from tilewright.spaces.space import NO_PREFERENCE, Population, Space
 from tilewright.spaces.target import Target
 from tilewright.spaces.testing.targets import made_up_cpu
 
@@ -86,8 +86,14 @@ def spaces(target: Target) -> Iterator[tuple[str, list[Space]]]:
 
 def kernels(space: Space, count: int) -> Iterator[Kernel]:
     """Lower random schedules. The name of the entry is left out: it hashes names of decisions."""
-    for row in space.sample(np.random.default_rng(0), count):
+    for row in _drawn(space, 0, count):
         yield space.lower(space.schedule(row))
+
+
+def _drawn(space: Space, seed: int, count: int) -> Population:
+    """Draw valid schedules with few attempts each, as when the digests were first taken."""
+    wishes = np.full((count, space.width), NO_PREFERENCE, dtype=np.int32)
+    return space.complete(wishes, np.random.default_rng(seed))
 
 
 def digests(target: Target) -> Digests:
@@ -147,7 +153,7 @@ def _launch(launch: Launch) -> str:
 
 
 def _quantities(space: Space) -> Iterator[str]:
-    population = space.sample(np.random.default_rng(1), POPULATION)
+    population = _drawn(space, 1, POPULATION)
     for name, values in sorted(space.quantities(population).items()):
         yield f"{name} {[f'{value:.{DIGITS}g}' for value in values]}\n"
 
