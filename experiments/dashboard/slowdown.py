@@ -41,7 +41,7 @@ import psutil
 from experiments.overheads.results import with_facts, write
 from tests.browsing import chromium, opened
 from tilewright.measure.database import Database
-from tilewright.scheduler.report.live import JOB_HEADINGS
+from tilewright.scheduler.report.pages.live import JOB_HEADINGS
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.tuning.study import Study, Trial
 

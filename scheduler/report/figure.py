@@ -73,14 +73,14 @@ class Picture(ABC):
 
     def svg(self) -> str:
         """Return the figure as a picture that stands alone."""
-        from tilewright.scheduler.report.svg import standalone
+        from tilewright.scheduler.report.drawing.svg import standalone
 
         return standalone(self)
 
     def png(self) -> bytes:
         """Return the figure as PNG; :class:`InputError` where resvg or a font is missing."""
-        from tilewright.scheduler.report.png import png
-        from tilewright.scheduler.report.svg import FONTS
+        from tilewright.scheduler.report.drawing.png import png
+        from tilewright.scheduler.report.drawing.svg import FONTS
 
         return png(self.svg(), FONTS)
 

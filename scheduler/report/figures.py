@@ -14,7 +14,7 @@ from tilewright.measure.records.record import Record
 from tilewright.scheduler.cli.output import percent, seconds
 from tilewright.scheduler.cli.text import counted, plain
 from tilewright.scheduler.report.contributions import contributions
-from tilewright.scheduler.report.elements import short
+from tilewright.scheduler.report.drawing.elements import short
 from tilewright.scheduler.report.figure import Axis, Figure, Kind, Picture, Series, series
 from tilewright.scheduler.report.levels import mapping
 from tilewright.scheduler.report.material import KINDS_OF_ORIGINS, Material, origin_of

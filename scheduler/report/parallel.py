@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.scheduler.report.elements import axis_ends, number_text, round_numbers
+from tilewright.scheduler.report.drawing.elements import axis_ends, number_text, round_numbers
 from tilewright.scheduler.report.figure import Axis, Picture
 from tilewright.scheduler.report.material import Material, origin_of
 

@@ -50,14 +50,14 @@ def dashboard_command(
     """
     from tilewright.measure.database import Database
     from tilewright.scheduler.cli.output import put
-    from tilewright.scheduler.report.dashboard import (
+    from tilewright.scheduler.report.material import nothing_to_report
+    from tilewright.scheduler.report.pages.dashboard import (
         Pages,
         address_of,
         bound,
         check_libraries,
         serve,
     )
-    from tilewright.scheduler.report.material import nothing_to_report
 
     check_libraries()
     with ExitStack() as stack:

@@ -127,7 +127,7 @@ def _compared(materials: list[Material], db: str, named: bool) -> Comparison:
 def _page(
     materials: list[Material], db: str, comparison: Comparison | None, other: str | None
 ) -> bytes:
-    from tilewright.scheduler.report.page import check_library, report_page
+    from tilewright.scheduler.report.pages.page import check_library, report_page
 
     check_library()
     page = report_page(materials, db, comparison, other or "")

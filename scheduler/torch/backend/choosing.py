@@ -14,6 +14,7 @@ from torch._inductor import config as inductor_config
 
 from tilewright.measure.database import Database
 from tilewright.scheduler.answer import Answer
+from tilewright.scheduler.dispatch.open_functions import BUILDERS
 from tilewright.scheduler.query import query
 from tilewright.scheduler.torch.backend import judging
 from tilewright.scheduler.torch.backend.choice import (
@@ -37,8 +38,6 @@ from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
-BUILDERS = 8
-"""Kernels that are built side by side, at most."""
 SECONDS = 60.0
 """Seconds in which a region is tuned, where nobody says how many."""
 

@@ -17,7 +17,7 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.report.outline import outline
-from tilewright.scheduler.report.page import MOST_SECTIONS
+from tilewright.scheduler.report.pages.page import MOST_SECTIONS
 from tilewright.spaces.operators import workload
 
 pytest.importorskip("jinja2", reason="needs the extra report")

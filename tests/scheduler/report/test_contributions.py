@@ -12,7 +12,7 @@ from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
 from tilewright.scheduler.report.contributions import MOST_FEATURES, contributions
 from tilewright.scheduler.report.material import read_materials
-from tilewright.scheduler.report.page import MOST_MODELS, report_page
+from tilewright.scheduler.report.pages.page import MOST_MODELS, report_page
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for

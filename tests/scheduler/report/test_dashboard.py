@@ -25,9 +25,9 @@ from tilewright.measure.records.run import Run
 from tilewright.measure.tables.retries import OutOfReachError
 from tilewright.measure.testing.made_up import TARGET, WORKLOAD
 from tilewright.scheduler.cli.app import run
-from tilewright.scheduler.report import dashboard
-from tilewright.scheduler.report.dashboard import Rested, names_of
-from tilewright.scheduler.report.live import Jobs, live_part
+from tilewright.scheduler.report.pages import dashboard
+from tilewright.scheduler.report.pages.dashboard import Rested, names_of
+from tilewright.scheduler.report.pages.live import Jobs, live_part
 
 for library in ("jinja2", "starlette", "uvicorn"):
     pytest.importorskip(library, reason="needs the extra dashboard")

@@ -30,10 +30,10 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.measure.testing.made_up import WORKLOAD
 from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.report.drawing.png import png
 from tilewright.scheduler.report.figures import FIGURES
 from tilewright.scheduler.report.jobs import WHOLE
 from tilewright.scheduler.report.material import read_materials, texts_of
-from tilewright.scheduler.report.png import png
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.workloads.workload import Workload

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from html import escape
 
-from tilewright.scheduler.report.chart import ChartDrawing
-from tilewright.scheduler.report.elements import COLOURS, WIDTH, xml_text
+from tilewright.scheduler.report.drawing.chart import ChartDrawing
+from tilewright.scheduler.report.drawing.elements import COLOURS, WIDTH, xml_text
+from tilewright.scheduler.report.drawing.levels import LevelsDrawing
+from tilewright.scheduler.report.drawing.parallel import ParallelDrawing
 from tilewright.scheduler.report.figure import Figure, Picture
 from tilewright.scheduler.report.levels import Levels
-from tilewright.scheduler.report.levels_drawing import LevelsDrawing
 from tilewright.scheduler.report.parallel import Parallel
-from tilewright.scheduler.report.parallel_drawing import ParallelDrawing
 
 FONTS = "system-ui,Helvetica,Arial,Liberation Sans,Noto Sans,DejaVu Sans,sans-serif"
 STYLE = f"""\

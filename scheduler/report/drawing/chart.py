@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import ceil
 
-from tilewright.scheduler.report.elements import (
+from tilewright.scheduler.report.drawing.elements import (
     BOTTOM,
     CHARACTER,
     COLOURS,

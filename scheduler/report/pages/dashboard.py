@@ -19,9 +19,9 @@ from tilewright.measure.database import Database
 from tilewright.measure.tables.retries import UnavailableError, waiting
 from tilewright.scheduler.cli.text import without_passwords
 from tilewright.scheduler.extras import extra
-from tilewright.scheduler.report.live import Jobs, Live, live_part
 from tilewright.scheduler.report.material import read_materials
-from tilewright.scheduler.report.page import check_library, report_page
+from tilewright.scheduler.report.pages.live import Jobs, Live, live_part
+from tilewright.scheduler.report.pages.page import check_library, report_page
 from tilewright.spaces.errors import InputError
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilewright.scheduler.report.elements import RIGHT, TOP, WIDTH, label, short
+from tilewright.scheduler.report.drawing.elements import RIGHT, TOP, WIDTH, label, short
 from tilewright.scheduler.report.levels import Level, Levels, Spread
 
 STEP, HEIGHT, LEFT = 42, 14, 8

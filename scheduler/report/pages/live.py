@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.measure.tables.progress import RunProgress
 from tilewright.scheduler.cli.output import clock, moment, seconds
 from tilewright.scheduler.cli.text import plain
-from tilewright.scheduler.report.template import template
+from tilewright.scheduler.report.pages.template import template
 from tilewright.scheduler.tuning.runs.sessions import Session, SessionState, recent_sessions
 from tilewright.spaces.workloads.spelling import short_text
 

@@ -22,16 +22,16 @@ from tilewright.scheduler.cli.text import counted, plain, without_passwords
 from tilewright.scheduler.extras import extra
 from tilewright.scheduler.garbage import uncollected
 from tilewright.scheduler.report.comparing import Comparison, ratios
-from tilewright.scheduler.report.elements import COLOURS
+from tilewright.scheduler.report.drawing.elements import COLOURS
+from tilewright.scheduler.report.drawing.svg import FIGURE_STYLE, drawn
 from tilewright.scheduler.report.figure import Picture
 from tilewright.scheduler.report.figures import FIGURES
 from tilewright.scheduler.report.graphs import Graph, Region, graphs_of
 from tilewright.scheduler.report.jobs import WHOLE, Job, Layer, jobs_of
-from tilewright.scheduler.report.live import Live
 from tilewright.scheduler.report.material import Material
+from tilewright.scheduler.report.pages.live import Live
+from tilewright.scheduler.report.pages.template import FOLDER, template, trusted
 from tilewright.scheduler.report.source import plain_lines, source_of
-from tilewright.scheduler.report.svg import FIGURE_STYLE, drawn
-from tilewright.scheduler.report.template import FOLDER, template, trusted
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.version import VERSION
 

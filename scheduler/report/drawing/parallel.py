@@ -12,7 +12,7 @@ from html import escape
 from itertools import pairwise
 
 from tilewright.scheduler.cli.text import plain
-from tilewright.scheduler.report.elements import (
+from tilewright.scheduler.report.drawing.elements import (
     CHARACTER,
     NAMES_LEFT,
     RIGHT,

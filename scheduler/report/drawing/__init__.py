@@ -1,0 +1,1 @@
+"""Draw figures, which are data, as SVG and PNG."""

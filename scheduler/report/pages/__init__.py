@@ -1,0 +1,1 @@
+"""Write reports as pages, and serve them while results arrive."""
