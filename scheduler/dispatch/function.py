@@ -28,6 +28,7 @@ from tilewright.scheduler.functions.arrays import (
     in_order,
     is_tensor,
     outputs_of,
+    shape_of,
 )
 from tilewright.spaces.backends import backend
 from tilewright.spaces.errors import InputError
@@ -162,10 +163,9 @@ class Dispatch:
         return self.table.family.independent or row.size == size or is_open
 
     def _size(self, arrays: Sequence[Any]) -> int:
-        array = arrays[self._sized]
-        shape = getattr(array, "shape", ())
-        if len(shape) != len(self._inputs[self._sized].shape):
-            name, wanted = self._inputs[self._sized].name, self._inputs[self._sized].shape
+        name, wanted = self._inputs[self._sized].name, self._inputs[self._sized].shape
+        shape = shape_of(arrays[self._sized], name)
+        if len(shape) != len(wanted):
             raise InputError(
                 f"{name} has the shape {tuple(shape)}; allowed: as {wanted}, with 1 to "
                 f"{self.table.last} at place {self._dimension}"

@@ -86,8 +86,7 @@ class Port:
 
     def _tensor_address(self, tensor: Any) -> int:
         if not is_tensor(tensor):
-            kind = type(tensor).__name__
-            raise InputError(f"{self.name} is a {kind}; allowed: a NumPy array or a torch tensor")
+            raise _no_array(tensor, self.name)
         if not tensor.is_cpu:
             raise InputError(f"{self.name} is on {tensor.device}; allowed: cpu")
         return self._memory(tensor, getattr(sys.modules["torch"], self.operand.dtype))
@@ -218,6 +217,19 @@ def in_order(
         hint = "; by name, out is where the result goes" if "out" in names else ""
         raise InputError(f"the kernel takes {', '.join(names)}, each once; got {got}{hint}")
     return tuple(given[name] for name in names)
+
+
+def shape_of(array: Any, name: str) -> tuple[int, ...]:
+    """Return the shape of a NumPy array or torch tensor; :class:`InputError` for anything else."""
+    try:
+        return array.shape
+    except AttributeError:
+        raise _no_array(array, name) from None
+
+
+def _no_array(array: object, name: str) -> InputError:
+    kind = type(array).__name__
+    return InputError(f"{name} is a {kind}; allowed: a NumPy array or a torch tensor")
 
 
 def _is_plain(array: object, name: str) -> bool:

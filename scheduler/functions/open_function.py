@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tilewright.scheduler.functions.arrays import shape_of
 from tilewright.spaces.backends import backend
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.schedule import Schedule
@@ -41,6 +42,7 @@ class OpenFunction:
         self._called = function.opened(space, schedule, space.lower_open(schedule, axis))
         self._calling = calling_of(space.workload)
         self._places = (*inputs, *outputs)
+        self._names = [array.name for array in self._calling.inputs]
         self._sized, self._dimension = next(
             (place, dimension) for place, dimension in enumerate(inputs) if dimension is not None
         )
@@ -60,11 +62,15 @@ class OpenFunction:
         return f"<OpenFunction {self.axis}=1 to {self.largest} of {self.workload}: {self.schedule}>"
 
     def _size(self, arrays: Sequence[Any]) -> int:
-        shape = getattr(arrays[self._sized], "shape", ()) if len(arrays) > self._sized else ()
+        if len(arrays) != len(self._names):
+            takes = ", ".join(self._names)
+            raise InputError(f"the kernel takes {takes}, each once; got {len(arrays)} by position")
+        name = self._names[self._sized]
+        shape = shape_of(arrays[self._sized], name)
         size = int(shape[self._dimension]) if len(shape) > self._dimension else 0
         if not 1 <= size <= self.largest:
             raise InputError(
-                f"{self._calling.inputs[self._sized].name} has the shape {tuple(shape)}; allowed: "
+                f"{name} has the shape {tuple(shape)}; allowed: "
                 f"1 to {self.largest} at place {self._dimension}"
             )
         return size

@@ -20,6 +20,7 @@ from tilewright.measure.records.measurement import ErrorKind, Measurement, Place
 from tilewright.measure.records.record import Record
 from tilewright.measure.records.run import Run
 from tilewright.scheduler.opening import opened
+from tilewright.scheduler.query import MOST_ANSWERS
 from tilewright.scheduler.strategies.registry import EVOLUTIONARY
 from tilewright.scheduler.strategies.search import Proposed, Search
 from tilewright.scheduler.tuning.baseline import Baseline
@@ -258,10 +259,13 @@ class Study:
 
     @property
     def best(self) -> Trial | None:
-        """The best attempt so far, of earlier runs too; None if no kernel was right."""
+        """The best attempt so far, of earlier runs too, whose schedule the space still has; None if
+        no kernel was right."""
         self.begin()
-        found = self._database.best(self.workload, self.target, self.space.versions)
-        return None if found is None else _trial(0, found)
+        known = self._database.best_few(
+            self.workload, self.target, MOST_ANSWERS, self.space.versions
+        )
+        return next((_trial(0, record) for record in known if record.schedule in self.space), None)
 
     def close(self, reason: str = CLOSED) -> None:
         """Record the end of the run and its reason, and close what was opened. Idempotent."""

@@ -163,7 +163,7 @@ def arrays(size: int) -> list[np.ndarray]:
         (0, np.ones((7, 16)), "A is float64"),
         (0, np.ones((16, 7), np.float32).T, "A has strides"),
         (0, np.ones(7, np.float32), "A has the shape (7,)"),
-        (0, None, "A has the shape ()"),
+        (0, None, "A is a NoneType; allowed: a NumPy array or a torch tensor"),
         (0, np.ma.masked_array(np.ones((7, 16), np.float32)), "A is a masked array"),
         (1, np.ones((17, 24), np.float32), "B is float32 of shape (17, 24)"),
         (3, np.ones((6, 24), np.float32), "residual is float32 of shape (6, 24)"),

@@ -218,8 +218,14 @@ def test_arrays_that_do_not_fit_are_refused():
     of = family("product")
     (call,) = functions(of, 1)
     a, b = given(of, 4)
-    for wrong in ((a[:, ::2], b), (a, b.T), (a.astype(np.float64), b), (a,)):
-        with pytest.raises(InputError):
+    for wrong, says in (
+        ((a[:, ::2], b), "A has|A is"),
+        ((a, b.T), "B has|B is"),
+        ((a.astype(np.float64), b), "A is float64"),
+        ((a,), "takes A, B, each once; got 1 by position"),
+        (([[1.0]], b), "A is a list; allowed: a NumPy array or a torch tensor"),
+    ):
+        with pytest.raises(InputError, match=says):
             call(*wrong)
     with pytest.raises(InputError):
         call(a, b, out=np.zeros((5, 70), np.float32))

@@ -27,6 +27,7 @@ from tilewright.scheduler.tuning.study import Study, Trial
 from tilewright.scheduler.tuning.tuner import Tuner
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
+from tilewright.spaces.template import Rule
 
 
 def made(database: Database, space: Space | None = None, **options) -> Study:
@@ -88,6 +89,26 @@ def test_it_ends_with_the_space(database: Database) -> None:
         study.optimize(measure)
         assert {trial.schedule for trial in study.trials} == set(space.enumerate())
         assert study.ask() is None
+
+
+def test_the_best_is_one_that_the_space_still_has(database: Database) -> None:
+    with made(database) as study:
+        for _ in range(24):
+            trial = study.ask()
+            assert trial is not None
+            study.tell(trial, measure(trial))
+        fastest = study.best
+        ranked = sorted(t.latency for t in study.trials if t.latency is not None)
+    assert fastest is not None
+    narrower = hills()
+    (template,) = narrower.templates.values()
+    without = Rule("without", ("rows",), lambda c: c["rows"] != fastest.decisions["rows"], str)
+    template.rules = (*template.rules, without)
+    narrower = Space(narrower.workload, narrower.target, [template])
+    with made(database, narrower) as study:
+        assert study.best is not None
+        assert study.best.schedule in narrower
+        assert study.best.latency in ranked[1:]
 
 
 def test_a_failure_has_its_kind(database: Database) -> None:
