@@ -110,10 +110,13 @@ DTYPES = {
         DType("int32", 32, "int32", 0.0),
         DType("int64", 64, "int64", 0.0),
         DType("uint8", 8, "int32", 0.0),
+        DType("uint16", 16, "int32", 0.0),
         DType("bool", 8, "int32", 0.0),
     )
 }
 """The element types of arrays, by name."""
+INDICES_ALONE = ("uint16",)
+"""The types of tables of indices, which no kernel reads numbers of."""
 FROM_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 """The types that NumPy lacks and ``ml_dtypes`` has."""
 
@@ -145,6 +148,7 @@ ALSO_CALLED = {
     **dict.fromkeys(("long", "i64"), "int64"),
     **dict.fromkeys(("i8", "char"), "int8"),
     **dict.fromkeys(("u8", "byte"), "uint8"),
+    **dict.fromkeys(("u16", "ushort"), "uint16"),
     **dict.fromkeys(("boolean", "mask"), "bool"),
 }
 """Names that dtypes have elsewhere, with our names or the nearest ones."""
@@ -167,7 +171,7 @@ def dtype(name: str) -> DType:
 def _known(name: object) -> str:
     """Return the nearest dtype, or those that there are, in words."""
     if isinstance(name, str) and re.fullmatch(r"u?int\d+", name):
-        return "known: uint1 to uint8, int1 to int8, int32, int64"
+        return "known: uint1 to uint8, int1 to int8, uint16, int32, int64"
     if isinstance(name, str) and re.fullmatch(r"float\d_e\dm\d", name) and name not in ALSO_CALLED:
         return "known: floatB_eEmM where B = 1 + E + M is at most 8, such as float4_e2m1"
     near = isinstance(name, str) and (ALSO_CALLED.get(name) or nearest(name, DTYPES))

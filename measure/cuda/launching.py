@@ -31,6 +31,7 @@ _MAP_TYPES = {
     "int32": "INT32",
     "int64": "INT64",
     "uint8": "UINT8",
+    "uint16": "UINT16",
     "bool": "UINT8",
 }
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int

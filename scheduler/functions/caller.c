@@ -194,7 +194,7 @@ static PyObject *new_caller(PyTypeObject *type, PyObject *given, PyObject *Py_UN
     return NULL;
   Py_ssize_t arrays = PyTuple_GET_SIZE(dtypes);
   if (inputs < 0 || inputs >= arrays || arrays > MOST_ARRAYS || !is_whole(demands, arrays)) {
-    PyErr_SetString(PyExc_ValueError, "demands are seven numbers an array, and two a dimension");
+    PyErr_SetString(PyExc_ValueError, "demands are eight numbers an array, and two a dimension");
     return NULL;
   }
   caller *self = (caller *)type->tp_alloc(type, 0);

@@ -6,10 +6,11 @@ enum { MOST_RANK = 64 };
 
 /* What is demanded of an array: bytes of an element and of all, and in units of elements the
    extents and then the steps of its `rank` dimensions. `code` and `bits` are DLPack's. Of indices,
-   which lie without gaps, `most` is the largest one allowed, and `rises` says whether none is less
-   than the one before it in memory; of other elements `most` is -1. */
+   which lie without gaps, `most` is the largest one allowed, `rises` says whether none is less than
+   the one before it in memory, and `last` is what the last one is to be, or -1; of other elements
+   `most` is -1. */
 typedef struct {
-  int64_t code, bits, size, span, most, rises, rank, extents[];
+  int64_t code, bits, size, span, most, rises, last, rank, extents[];
 } demand;
 
 static const demand *next(const demand *d) { return (const demand *)(d->extents + 2 * d->rank); }
@@ -21,19 +22,23 @@ static int lies(const demand *d, const int64_t *shape, const int64_t *steps, int
   return 1;
 }
 
-/* Whether entries are from 0 to `most`, and never fall where they are to rise. Loops without an
-   exit take several entries at a time. */
+/* Whether entries are from 0 to `most`, never fall where they are to rise, and end as they are to.
+   Loops without an exit take several entries at a time. */
 #define ARE_INDICES(SIGNED, UNSIGNED)                                                            \
-  static int are_##SIGNED(const SIGNED *entries, int64_t count, UNSIGNED most, int rises) {      \
-    UNSIGNED wrong = 0;                                                                          \
+  static int are_##SIGNED(const demand *d, const void *address) {                                \
+    const SIGNED *entries = (const SIGNED *)address;                                             \
+    const int64_t count = d->span / (int64_t)sizeof *entries;                                    \
+    const UNSIGNED most = d->most;                                                               \
+    UNSIGNED wrong = d->last >= 0 && entries[count - 1] != (SIGNED)d->last;                      \
     for (int64_t i = 0; i < count; i++) wrong |= (UNSIGNED)entries[i] > most;                    \
-    for (int64_t i = 1; rises && i < count; i++) wrong |= entries[i] < entries[i - 1];           \
+    for (int64_t i = 1; d->rises && i < count; i++) wrong |= entries[i] < entries[i - 1];        \
     return !wrong;                                                                               \
   }
 ARE_INDICES(int8_t, uint8_t)
 ARE_INDICES(int32_t, uint32_t)
 ARE_INDICES(int64_t, uint64_t)
 ARE_INDICES(uint8_t, uint8_t)
+ARE_INDICES(uint16_t, uint16_t)
 
 /* Whether elements have no sign: DLPack's codes of unsigned numbers and of truth values. */
 static int is_unsigned(const demand *d) { return d->code == 1 || d->code == 6; }
@@ -41,17 +46,17 @@ static int is_unsigned(const demand *d) { return d->code == 1 || d->code == 6; }
 /* Whether the elements of an array are indices, if they are to be. */
 static int holds(const demand *d, const void *address) {
   if (d->most < 0) return 1;
-  if (is_unsigned(d)) return are_uint8_t((const uint8_t *)address, d->span, d->most, d->rises);
-  if (d->size == sizeof(int64_t))
-    return are_int64_t((const int64_t *)address, d->span / d->size, d->most, d->rises);
-  if (d->size == sizeof(int8_t)) return are_int8_t((const int8_t *)address, d->span, d->most, d->rises);
-  return are_int32_t((const int32_t *)address, d->span / d->size, d->most, d->rises);
+  if (d->size == sizeof(int64_t)) return are_int64_t(d, address);
+  if (d->size == sizeof(int32_t)) return are_int32_t(d, address);
+  if (d->size == sizeof(uint16_t)) return are_uint16_t(d, address);
+  return is_unsigned(d) ? are_uint8_t(d, address) : are_int8_t(d, address);
 }
 
 /* Whether elements of the size may be as large as the largest index. */
 static int has_room(const demand *d) {
   if (d->most < 0) return 1;
-  if (d->size != sizeof(int8_t) && d->size != sizeof(int32_t) && d->size != sizeof(int64_t))
+  if (d->size == sizeof(uint16_t) ? !is_unsigned(d)
+                                  : d->size != 1 && d->size != 4 && d->size != 8)
     return 0;
   return d->most >> (8 * d->size - !is_unsigned(d)) == 0;
 }

@@ -29,7 +29,7 @@ MOST_ARRAYS = 32
 """Arrays of a kernel that ``caller.c`` has room for."""
 _CODES = {name: kind for kind, name in dlpack.KINDS.items()}
 _UNKNOWN = (-1, -1)
-_ANY = (-1, False)
+_ANY = (-1, False, -1)
 
 Call = Callable[..., Any]
 
@@ -86,13 +86,11 @@ def packed_demands(ports: Sequence[Port]) -> bytes | None:
 
 
 def _in_sequence(port: Port) -> bool:
-    """Return True if ``caller.h`` can check this array's indices: dense, row-major if sorted, and
-    with no number for the last one."""
+    """Return True if ``caller.h`` can check this array's indices: dense, and row-major if
+    sorted."""
     operand, entries = port.operand, port.entries
     if entries is None:
         return True
-    if port.last is not None:
-        return False
     straight = operand.order == tuple(range(len(operand.shape))) or not entries.sorted
     return straight and operand.span_bytes == operand.bytes
 
@@ -103,7 +101,8 @@ def _demand(port: Port) -> bytes:
     kind = _CODES.get(operand.dtype, _UNKNOWN)
     sizes = (operand.element.bytes, port.bytes)
     entries = port.entries
-    limits = (entries.below - 1, entries.sorted) if entries else _ANY
+    last = -1 if port.last is None else port.last
+    limits = (entries.below - 1, entries.sorted, last) if entries else _ANY
     numbers = (*kind, *sizes, *limits, len(operand.shape), *operand.shape, *operand.strides)
     return struct.pack(f"{len(numbers)}q", *numbers)
 

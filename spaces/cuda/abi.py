@@ -40,6 +40,7 @@ C_TYPES = {
     "int32": "i32",
     "int64": "i64",
     "uint8": "u8",
+    "uint16": "u16",
     "bool": "u8",
 }
 """The C type of each dtype in generated kernels; ``spaces/cuda/intrinsics`` defines the types."""

@@ -14,6 +14,8 @@ PROGRAMS = {
     "bytes beyond floats": "m: uint8[i,j]\ny[i,j] = m[i,j] * 100000000 + x[i,j]",
     "a copy": "x: bool[i,j]\ny: bool\ny[j,i] = x[i,j]",
     "labels": "l: int64[i](index < 20)\nx: float32[i, 20]\ny[i,j] = x[i, l[i]] * z[j]",
+    "entries of 16 bits": "t: uint16[i](index < 40000)\ny[i,j] = x[i,j] * t[i]",
+    "labels of 16 bits": "l: uint16[i](index < 20)\nx: float32[i, 20]\ny[i,j] = x[i, l[i]] * z[j]",
     "a mask of attention": (
         "m: bool[i,j]\ny[i,e] = sum[j](softmax[j](select(m[i,j], sum[d](q[i,d] * k[j,d]), -1e30))"
         " * v[j,e])"

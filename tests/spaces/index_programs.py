@@ -26,6 +26,7 @@ PROGRAMS = {
     "loss": "cross_entropy r=5 c=33",
     "rows and columns": '"t: int32[40](index < 9); y[i,j] = x[t[i],j] + v[t[j]]" i=40 j=40',
     "8 bits": '"t: int8[40](index < 9); y[i,j] = x[t[i],j] + v[t[j]]" i=40 j=40',
+    "16 bits": '"t: uint16[40](index < 9); y[i,j] = x[t[i],j] + v[t[j]]" i=40 j=40',
     "a table of a table": '"t: int32[12](index < 9); u: int32[9](index < 5); y[i,j] = x[u[t[i]],j]"'
     " i=12 j=40",
     "normalised rows": '"t: int32[12](index < 9); y[i,j] = softmax[j](x[t[i],j])" i=12 j=70',

@@ -401,7 +401,7 @@ PyObject *put(PyObject *, PyObject *given) {
   plan->inputs = PyTuple_GET_SIZE(order);
   size_t arrays = PyTuple_GET_SIZE(dtypes);
   if (plan->inputs >= arrays || !is_whole(demands, arrays)) {
-    PyErr_SetString(PyExc_ValueError, "demands are seven numbers an array, and two a dimension");
+    PyErr_SetString(PyExc_ValueError, "demands are eight numbers an array, and two a dimension");
     return NULL;
   }
   size_t bytes = PyBytes_GET_SIZE(demands);

@@ -25,6 +25,7 @@ TABLE_TYPES = {
     "int8": "signed char",
     "int64": "long",
     "uint8": "unsigned char",
+    "uint16": "unsigned short",
     "bool": "unsigned char",
 }
 """The C types of tables of indices."""

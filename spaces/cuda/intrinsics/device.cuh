@@ -41,6 +41,7 @@ TW_INLINE float to_float(i8 x) { return (float)x; }
 TW_INLINE float to_float(i32 x) { return (float)x; }
 TW_INLINE float to_float(i64 x) { return (float)x; }
 TW_INLINE float to_float(u8 x) { return (float)x; }
+TW_INLINE float to_float(u16 x) { return (float)x; }
 TW_INLINE float to_float(f16 x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits)); return r; }
 TW_INLINE float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
 TW_INLINE float half_low(u32 x) { return to_float(f16{(u16)x}); }

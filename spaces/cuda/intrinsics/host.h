@@ -36,6 +36,7 @@ TW_INLINE float to_float(i8 x) { return x; }
 TW_INLINE float to_float(i32 x) { return (float)x; }
 TW_INLINE float to_float(i64 x) { return (float)x; }
 TW_INLINE float to_float(u8 x) { return x; }
+TW_INLINE float to_float(u16 x) { return x; }
 TW_INLINE float to_float(f16 x) { return emulator::f16_to_float(x.bits); }
 TW_INLINE float to_float(bf16 x) { return bits_float((u32)x.bits << 16); }
 TW_INLINE float to_float(e4m3 x) { return emulator::e4m3_to_float(x.bits); }

@@ -12,7 +12,7 @@ from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
-TABLES = ("int32", "int8", "int64", "uint8", "bool")
+TABLES = ("int32", "int8", "int64", "uint8", "uint16", "bool")
 
 
 def why_no_map(workload: Workload, target: CudaTarget) -> str | None:

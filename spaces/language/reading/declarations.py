@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NoReturn
 
-from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.dtypes import INDICES_ALONE, dtype
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.language.evaluation import OPERATIONS
 from tilewright.spaces.language.given import DIGITS
@@ -170,8 +170,14 @@ class _Reader:
 
 
 def _check_entries(declared: Declaration) -> None:
-    """Indices need a dtype of whole numbers with room for them."""
+    """Indices need a dtype of whole numbers with room for them, and some dtypes hold nothing
+    else."""
     if declared.drawn is None:
+        if declared.dtype in INDICES_ALONE:
+            declared.statement.fail(
+                f"{declared.name} is {declared.dtype} without a limit; "
+                f"allowed: indices alone, such as {declared.dtype}[n](index < 8)"
+            )
         return
     element = dtype(declared.dtype)
     if not element.is_integer or declared.drawn.below > element.limits[1] + 1:

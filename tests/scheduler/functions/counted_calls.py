@@ -22,7 +22,9 @@ ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
 class Kernel:
     """Stands in for a kernel of ``arrays``: keeps what it is called with."""
 
-    def __init__(self, *arrays: Array, outputs: int = 1, scratch: int = 0) -> None:
+    def __init__(
+        self, *arrays: Array, outputs: int = 1, scratch: int = 0, last: int | None = None
+    ) -> None:
         admit_tensors()
         self.calls: list[tuple[list[int], int | None, int | None]] = []
         self.seen: list[tuple] = []
@@ -30,7 +32,7 @@ class Kernel:
         self._count = len(arrays)
         self._entry = ENTRY(self._run)
         self.entered = lambda: None
-        inputs = [IndexPort(a) for a in arrays[:-outputs]]
+        inputs = [IndexPort(a, last) for a in arrays[:-outputs]]
         ports = [*inputs, *(Port(a, output=True) for a in arrays[-outputs:])]
         self.call = caller(
             ctypes.cast(self._entry, ctypes.c_void_p).value,

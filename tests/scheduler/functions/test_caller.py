@@ -110,19 +110,21 @@ def test_several_outputs_go_to_a_tuple(kind):
 
 def test_demands_are_checked():
     made = compiled_module().Caller
-    good = np.array([2, 32, 4, 96, -1, 0, 1, 24, 1], np.int64)
+    good = np.array([2, 32, 4, 96, -1, 0, -1, 1, 24, 1], np.int64)
     for inputs, demands in (
         (1, good),
         (0, good[:-1]),
         (0, np.append(good, 0)),
         (-1, good),
-        (0, good * [1, 1, 0, 1, 1, 1, 1, 1, 1]),
-        (0, good * [1, 1, 1, 1, 1, 1, -1, 1, 1]),
-        (0, good * [1, 1, 1, 1, 1, 1, 2, 1, 1]),
-        (0, good * [1, 1, 1, 1, -(2**31), 1, 1, 1, 1]),
-        (0, good * [1, 1, 3, 1, -1, 1, 1, 1, 1]),
+        (0, good * [1, 1, 0, 1, 1, 1, 1, 1, 1, 1]),
+        (0, good * [1, 1, 1, 1, 1, 1, 1, -1, 1, 1]),
+        (0, good * [1, 1, 1, 1, 1, 1, 1, 2, 1, 1]),
+        (0, good * [1, 1, 1, 1, -(2**31), 1, 1, 1, 1, 1]),
+        (0, good * [1, 1, 3, 1, -1, 1, 1, 1, 1, 1]),
+        (0, np.array([0, 16, 2, 48, 5, 0, -1, 1, 24, 1], np.int64)),
+        (0, np.array([1, 16, 2, 48, 2**16, 0, -1, 1, 24, 1], np.int64)),
     ):
-        with pytest.raises(ValueError, match="demands are seven numbers an array"):
+        with pytest.raises(ValueError, match="demands are eight numbers an array"):
             made(0, 0, inputs, (None,), demands.tobytes(), None, None, None, [], 0, None)
 
 

@@ -98,7 +98,10 @@ def test_other_ways_to_give_arrays_are_handed_on():
 @both
 @pytest.mark.parametrize(
     ("dtype", "below"),
-    [("int8", 1), ("int8", 100), ("int8", 2**7), ("int32", 1), ("int32", 300), ("int32", 2**31)],
+    [
+        *(("int8", 1), ("int8", 100), ("int8", 2**7), ("uint16", 1), ("uint16", 300)),
+        *(("uint16", 2**15 + 1), ("int32", 1), ("int32", 300), ("int32", 2**31)),
+    ],
 )
 def test_an_index_beyond_its_limits_is_handed_on_wherever_it_is(kind, dtype, below):
     kernel = Kernel(array("x", 6, 4), indices(67, below=below, dtype=dtype), array("y", 6, 4))
@@ -134,6 +137,18 @@ def test_a_sorted_table_that_falls_is_handed_on_wherever_it_does(kind, dtype):
     for wrong in (rising - 2, rising + 5):
         assert kernel.call(kind(wrong), out=out) == "seen"
     assert len(kernel.calls) == 3
+
+
+@both
+def test_pointers_that_end_elsewhere_are_handed_on(kind):
+    kernel = Kernel(indices(5, below=10, rising=True), array("y", 6, 4), last=9)
+    out = np.zeros((6, 4), np.float32)
+    pointers = np.array([0, 2, 2, 7, 9], np.int32)
+    assert kernel.call(kind(pointers), out=out) is out
+    for last in (7, 8, 10, -1):
+        wrong = np.append(pointers[:-1], np.int32(last))
+        assert kernel.call(kind(wrong), out=out) == "seen"
+    assert len(kernel.calls) == 1
 
 
 def test_wrong_indices_give_their_workspace_back():

@@ -36,6 +36,7 @@ SERVED = {
     "loss": {"sm_80": {"rows"}},
     "rows and columns": {"sm_80": {"map"}},
     "8 bits": {"sm_80": {"map"}},
+    "16 bits": {"sm_80": {"map"}},
     "a table of a table": {"sm_80": {"map"}},
     "normalised rows": {"sm_80": {"rows"}, "sm_90a": {"rows"}},
     "offsets": {"sm_80": {"rows", "map"}},
