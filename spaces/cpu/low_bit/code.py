@@ -186,8 +186,6 @@ class CodedCode:
             if node is not None and not (name == "zero" and self.decoding.folds_zero):
                 lines, found[name] = self._expression(node)
                 before += lines
-        if found["zero"] and self.decoding.raises_zero:
-            found["zero"] += f" + {self.decoding.raised_by}"
         axes = [
             f"const long {axis_variable(product, product.column)} = column;",
             f"const long {axis_variable(product, product.depth)} = depth;",

@@ -1,10 +1,10 @@
 """The C that decodes words of codes into vectors of values.
 
-If there are few codes, their values are looked up in registers by one shuffle. A shuffle ignores
-the upper bits of its indices, so that a code needs a shift alone. Other whole numbers become the
-lowest bits of the fraction of 2**23, which is subtracted together with a whole zero point. Other
-floats are assembled from their fields, without subnormal numbers on the way, for a caller may have
-told the processor to flush these to zero.
+Few codes may be looked up in registers by a shuffle. It ignores the upper bits of its indices, so
+that a code needs a shift alone. Whole numbers may also stay at their place in a word, where they
+count ones in the fraction of a power of two, which is subtracted together with a whole zero point.
+Other floats are assembled from their fields, without subnormal numbers on the way, for a caller may
+have told the processor to flush these to zero.
 """
 
 from __future__ import annotations
@@ -17,30 +17,54 @@ import numpy as np
 
 from tilewright.spaces.cpu.isa import repeated
 from tilewright.spaces.dtypes import dtype
-from tilewright.spaces.low_bit.decoding import CodeValues, filled_in, literal
+from tilewright.spaces.low_bit.decoding import (
+    RAISED,
+    RAISED_BITS,
+    CodeValues,
+    filled_in,
+    literal,
+)
 from tilewright.spaces.low_bit.order import Slot, word_groups
 from tilewright.spaces.low_bit.values import POWERS
 
 Lines = list[str]
 
 
+SHUFFLED, COMPUTED = "shuffled", "computed"
+"""The ways to values: looked up in registers, or any other one."""
+
+
+def table_vectors(name: str, lanes: int) -> int:
+    """Return the number of vectors that hold a table of values; 0 if there are too many codes."""
+    element = dtype(name)
+    vectors: int = max(1, 2**element.bits // lanes)
+    return vectors if vectors <= (4 if lanes >= 16 or not element.is_integer else 2) else 0
+
+
+def ways(name: str, table: bool, lanes: int) -> tuple[str, ...]:
+    """Return the ways to values of the dtype ``name``, or to those of a ``table``."""
+    if not table_vectors(name, lanes):
+        return (COMPUTED,)
+    return (SHUFFLED, COMPUTED) if dtype(name).is_integer and not table else (SHUFFLED,)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decoding(CodeValues):
-    """Decodes words ``w0``, ``w1``, ... of ``lanes`` lanes into values of codes."""
+    """Decodes words ``w0``, ``w1``, ... of ``lanes`` lanes into values of codes, which are looked
+    up in registers if they are ``shuffled``."""
 
     lanes: int
+    shuffled: bool
 
     @cached_property
     def vectors(self) -> int:
         """The number of vectors that hold the table; 0 if it is not in registers."""
-        vectors = max(1, self.codes // self.lanes)
-        most = 4 if self.lanes >= 16 or not dtype(self.name).is_integer else 2
-        return vectors if vectors <= most and not self.raised else 0
+        return table_vectors(self.name, self.lanes) if self.shuffled else 0
 
     @property
     def raised(self) -> bool:
-        """True if values are whole numbers that are decoded as fractions of 2**23."""
-        return super().raised and (self.codes > self.lanes or self.whole)
+        """True if values are whole numbers that are decoded as fractions of powers of two."""
+        return super().raised and not self.shuffled
 
     @property
     def folds_zero(self) -> bool:
@@ -122,8 +146,18 @@ class Decoding(CodeValues):
             return f"tw_looked_up(table, {self.code(slot, code)})"
         if not dtype(self.name).is_integer:
             return f"tw_code_value({self.code(slot, code)})"
-        raised = f"(vf)({self.code(slot, code)} ^ {self.raised_bits:#x})"
-        return raised if self.raises_zero else f"({raised} - {literal(self.lowered_by)})"
+        return self._lowered(slot, code)
+
+    def _lowered(self, slot: Slot, code: int) -> str:
+        """Return the C expression of whole numbers, which stay at their place in a word: they
+        count ones in the fraction of a power of two, which is subtracted."""
+        place, masked = 0, self.code(slot, code)
+        if len(slot) == 1:
+            place, word = slot[0].place, f"w{slot[0].word}"
+            half = f"({word} >> 16)" if code else word
+            masked = f"({half} & {(self.codes - 1) << place:#x})"
+        raised = f"(vf)({masked} ^ {RAISED_BITS - (place << 23) | self.sign << place:#x})"
+        return f"({raised} - {literal(self.lowered_by - RAISED + RAISED / 2**place)})"
 
     def _fields(self) -> str:
         """Return the C text of ``tw_code_value``, which assembles a float from sign, exponent and

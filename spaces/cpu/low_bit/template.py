@@ -1,15 +1,14 @@
 """The CPU template of products with packed codes.
 
 Decisions: rows of a tile, tiles of codes along the depth of a block, whether ``scales`` multiply
-early or late, ``prefetch`` and ``workers``. It is a template of its own: those of plain products
-read elements by strides, and have no place for words that hold codes of several columns, for
-groups, or for tables. See ``spaces.cpu.low_bit.code`` for the kernel.
+early or late, the way of ``decoding``, ``prefetch`` and ``workers``. It is a template of its
+own: those of plain products read elements by strides, and have no place for words that hold codes
+of several columns, for groups, or for tables. See ``spaces.cpu.low_bit.code`` for the kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,13 +16,14 @@ import numpy as np
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT, Code
 from tilewright.spaces.cpu.loops.prelude import HELPERS
-from tilewright.spaces.cpu.low_bit.decoding import Decoding
+from tilewright.spaces.cpu.low_bit.decoding import SHUFFLED, Decoding, table_vectors, ways
 from tilewright.spaces.cpu.low_bit.served import why_not
 from tilewright.spaces.cpu.low_bit.traffic import coded_quantities
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.vectors import simd
 from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
+from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.low_bit.order import DEPTH, ROWS
 from tilewright.spaces.low_bit.served import known_zero
 from tilewright.spaces.schedule import Schedule
@@ -33,7 +33,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 MOST_ROWS = 8
 """The most rows of a tile: decoding is a small part of the work then."""
-BLOCKS = (4, 8, 16, 32, 64)
+BLOCKS = (2, 4, 8, 16, 32, 64)
 """Tiles of codes along the depth of a block."""
 EARLY, LATE = "early", "late"
 """Values of the decision ``scales``: they multiply each value, or the sums of groups."""
@@ -43,7 +43,7 @@ class LowBit(CpuTemplate):
     """Products of activations and packed codes, with zero points and scales of groups."""
 
     name: ClassVar[str] = "low_bit"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     reads_codes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
@@ -55,6 +55,7 @@ class LowBit(CpuTemplate):
             Decision("tile_rows", found.row_parts(MOST_ROWS)),
             Decision("block_depth", BLOCKS),
             Decision("scales", (LATE, EARLY) if found.scale is not None else (LATE,)),
+            Decision("decoding", ways(self._name, found.table is not None, self._lanes)),
             Decision("prefetch", (0, 1, 2, 4)),
             Decision("workers", tuple(range(1, self.cpu.threads + 1))),
         )
@@ -66,19 +67,33 @@ class LowBit(CpuTemplate):
         do not fit."""
         return why_not(workload)
 
-    @cached_property
-    def decoding(self) -> Decoding:
-        """The way from codes to values."""
-        product, lanes = self.product, self.cpu.lanes(FLOAT)
-        name, table = product.codes.dtype, product.table is not None
-        return Decoding(name=name, table=table, lanes=lanes, **known_zero(product))
+    @property
+    def _name(self) -> str:
+        return self.product.codes.dtype
+
+    @property
+    def _lanes(self) -> int:
+        return self.cpu.lanes(FLOAT)
+
+    def decoded(self, way: str) -> Decoding:
+        """Return the way from codes to values that a schedule has."""
+        return Decoding(
+            name=self._name,
+            table=self.product.table is not None,
+            zero=known_zero(self.product)["zero"],
+            lanes=self._lanes,
+            shuffled=way == SHUFFLED,
+        )
 
     def registers(self, values: Mapping[str, Any]) -> Any:
         """Compute the vectors in use: sums, those of groups, words, and a value of each factor."""
         late = np.asarray(values["scales"] == LATE) & (self.product.scale is not None)
         rows = values["tile_rows"]
         sums = np.where(rows == 1, 4, 2 * rows)
-        words = min(self.decoding.bits, 4) + self.decoding.vectors
+        vectors = table_vectors(self._name, self._lanes)
+        words = min(dtype(self._name).bits, 4) + vectors * np.asarray(
+            values["decoding"] == SHUFFLED
+        )
         return sums + late * 2 * rows + words + 2
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
@@ -88,13 +103,13 @@ class LowBit(CpuTemplate):
     def _code(self, schedule: Schedule, entry: str) -> Code:
         from tilewright.spaces.cpu.low_bit.code import CodedCode
 
-        given = self.workload.operands
-        return CodedCode(self.product, self.decoding, given, schedule.values, entry)
+        given, decoding = self.workload.operands, self.decoded(str(schedule.values["decoding"]))
+        return CodedCode(self.product, decoding, given, schedule.values, entry)
 
     def _prelude(self) -> str:
-        lanes = self.cpu.lanes(FLOAT)
-        vectors = simd.prelude(self.cpu.isa, lanes, self.cpu.bf16_dot)
-        return ABI_PRELUDE + vectors + self.decoding.prelude(self.cpu.isa) + HELPERS
+        vectors = simd.prelude(self.cpu.isa, self._lanes, self.cpu.bf16_dot)
+        decoding = self.decoded(ways(self._name, self.product.table is not None, self._lanes)[0])
+        return ABI_PRELUDE + vectors + decoding.prelude(self.cpu.isa) + HELPERS
 
     def _rules(self) -> tuple[Rule, ...]:
         tiles = ceil_div(self.product.columns, ROWS)
@@ -128,7 +143,7 @@ class LowBit(CpuTemplate):
             ),
             Rule(
                 "registers",
-                ("tile_rows", "scales"),
+                ("tile_rows", "scales", "decoding"),
                 lambda c: (c["tile_rows"] == 1) | (self.registers(c) <= most),
                 lambda c: f"{int(self.registers(c))} vectors in use; there are {most} registers",
             ),

@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.abi import FLOAT
+from tilewright.spaces.cpu.low_bit.decoding import COMPUTED, SHUFFLED
 from tilewright.spaces.cpu.traffic import USABLE, footprints, shares
 from tilewright.spaces.low_bit.order import DEPTH, ROWS, tile_bytes
 from tilewright.spaces.quantities import filled, widened
@@ -17,8 +18,9 @@ from tilewright.spaces.template import Columns
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.low_bit.template import LowBit
 
-DECODING = 3
-"""Instructions for a vector of values, roughly: a shift, a mask and a conversion, or a shuffle."""
+LOOKING_UP, COMPUTING = 2, 3
+"""Instructions for a vector of values, roughly: a shift and a shuffle, or those that mask, raise
+and subtract."""
 
 
 def coded_quantities(template: LowBit, columns: Columns) -> dict[str, np.ndarray]:
@@ -31,14 +33,17 @@ def coded_quantities(template: LowBit, columns: Columns) -> dict[str, np.ndarray
     vectors = float(tiles * deep * ROWS * DEPTH // lanes)
     early = (c["scales"] == "early") * 1.0
     multiplies, decoded = rows * vectors, row_tiles * vectors
-    decoding = template.decoding
-    zero = 1.0 * (product.zero is not None and not (decoding.folds_zero or decoding.raises_zero))
+    shuffled = c["decoding"] == SHUFFLED
+    bits = template.decoded(COMPUTED).bits
+    folded = [template.decoded(way).folds_zero for way in (SHUFFLED, COMPUTED)]
+    zero = 1.0 * (product.zero is not None) * ~np.where(shuffled, *folded)
+    decoding = np.where(shuffled, LOOKING_UP, COMPUTING)
     loads = rows * vectors / 2
     updates = 2.0 * rows * tiles * ROWS * 4 / lanes * blocks
     sums = FLOAT * 4.0 * rows * tiles * ROWS
-    codes = float(tiles * deep * tile_bytes(template.decoding.bits))
+    codes = float(tiles * deep * tile_bytes(bits))
     ordered = float(rows * template.ordered_row_bytes)
-    near = FLOAT * tile_rows * block * DEPTH + block * tile_bytes(template.decoding.bits)
+    near = FLOAT * tile_rows * block * DEPTH + block * tile_bytes(bits)
     middle = near + sums / c["workers"]
     share = ceil_div(tiles, c["workers"])
     registers = np.minimum(template.registers(columns), cpu.vector_registers)
@@ -46,7 +51,7 @@ def coded_quantities(template: LowBit, columns: Columns) -> dict[str, np.ndarray
     quantities = {
         "flops": 2.0 * multiplies * lanes,
         "useful_flops": 2.0 * rows * product.columns * product.terms,
-        "instructions": multiplies + loads + decoded * (DECODING + zero + early) + updates,
+        "instructions": multiplies + loads + decoded * (decoding + zero + early) + updates,
         "register_bytes": codes * row_tiles + FLOAT * lanes * (loads + updates),
         "near_bytes": codes * row_tiles + np.where(near > USABLE * cpu.l1_bytes, ordered, 0.0),
         "middle_bytes": codes + np.where(middle > USABLE * cpu.l2_bytes, sums * blocks, 0.0),

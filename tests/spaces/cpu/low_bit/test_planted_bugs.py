@@ -30,6 +30,12 @@ ODD = {  # of 3 bits, signed
     "half of a word late": (r"w2 >> 16", "w2"),
     "bit of the neighbour": (r"w1 >> 31 << 1", "w1 >> 30 << 1"),
 }
+COMPUTED = {  # of 3 bits, signed, whose values are not looked up
+    "mask of the neighbour": (r"\(w1 & 0x1c0\)", "(w1 & 0x380)"),
+    "power of two of the neighbour": (r"p\+17f", "p+16f"),
+    "half of a word late": (r"\(w2 >> 16\)", "w2"),
+    "sign bit left out": (r" \^ 0x4b000004", " ^ 0x4b000000"),
+}
 FIELDS = {  # of 8 bits, of floating point
     "sign": (r"\(c0, x0", "(-c0, x0"),
     "byte of the neighbour": (r"w1 >> 8", "w1"),
@@ -50,21 +56,24 @@ def target() -> CpuTarget:
 
 
 @pytest.mark.parametrize(
-    ("bugs", "dtype", "text"),
+    ("bugs", "dtype", "decoding", "text"),
     [
-        (LATE, "uint4", "y[m, n] = sum[k](a[m, k] * (q[n, k] - z[n, k // 128]) * s[n, k // 128])"),
-        (ODD, "int3", "y[m, n] = sum[k](a[m, k] * q[n, k])"),
-        (FIELDS, "float8_e4m3fn", "y[m, n] = sum[k](a[m, k] * q[n, k])"),
+        (
+            LATE,
+            "uint4",
+            "shuffled",
+            "y[m, n] = sum[k](a[m, k] * (q[n, k] - z[n, k // 128]) * s[n, k // 128])",
+        ),
+        (ODD, "int3", "shuffled", "y[m, n] = sum[k](a[m, k] * q[n, k])"),
+        (COMPUTED, "int3", "computed", "y[m, n] = sum[k](a[m, k] * q[n, k])"),
+        (FIELDS, "float8_e4m3fn", "computed", "y[m, n] = sum[k](a[m, k] * q[n, k])"),
     ],
 )
-def test_planted_bugs_are_found(bugs, dtype, text, tmp_path):
+def test_planted_bugs_are_found(bugs, dtype, decoding, text, tmp_path):
     w = workload(f"q: {dtype}[n, k](packed); {text}", m=2, n=32, k=512)
     space = space_for(w, target())
-    schedule = next(
-        s
-        for s in space.enumerate()
-        if (s.values["tile_rows"], s.values["block_depth"], s.values["scales"]) == (1, 4, "late")
-    )
+    wanted = {"tile_rows": 1, "block_depth": 4, "scales": "late", "decoding": decoding}
+    schedule = next(s for s in space.enumerate() if wanted.items() <= s.values.items())
     check_bugs_are_found(space.lower(schedule), bugs, w, target(), tmp_path, count=0)
 
 

@@ -107,15 +107,17 @@ def check_each_weight(name: str, isa: str, folder: str) -> None:
     n, k, values = 20, 72, dtype(name).values
     w = made(name, "y[m, n] = sum[k](a[m, k] * q[n, k])", {"m": k, "n": n, "k": k})
     target = target_of(isa)
-    kernel = sampled(space_for(w, target), 8)[0]
-    library = compile_kernels([kernel], target, folder, "-O1")
+    ways = {s.values["decoding"]: s for s in space_for(w, target).enumerate()}
+    kernels = list(map(space_for(w, target).lower, ways.values()))
+    library = compile_kernels(kernels, target, folder, "-O1")
     finite = np.flatnonzero(np.isfinite(values)).astype(np.uint8)
     codes = np.resize(np.random.default_rng(0).permutation(np.resize(finite, n * k)), (n, k))
     assert set(codes.flat) == set(finite)
     inputs = {"q": tilewright.pack(codes, name), "a": np.eye(k, dtype=np.float32)}
-    problem, found = outcome(kernel, library, inputs)
-    assert not problem
-    np.testing.assert_array_equal(found["y"], values[codes].T.astype(np.float32))
+    for kernel in kernels:
+        problem, found = outcome(kernel, library, inputs)
+        assert not problem
+        np.testing.assert_array_equal(found["y"], values[codes].T.astype(np.float32))
 
 
 @pytest.mark.parametrize("name", NAMES)
