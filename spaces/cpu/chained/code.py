@@ -40,6 +40,7 @@ from tilewright.spaces.cpu.chained.values import Values
 from tilewright.spaces.cpu.vectors.reducers import EXTREMES, IDENTITIES
 from tilewright.spaces.derivation.chained.text import split
 from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.chains.corrections import positive
 from tilewright.spaces.derivation.scopes import Leaf
 from tilewright.spaces.kernels.text import C
 from tilewright.spaces.workloads.array import Array
@@ -289,9 +290,13 @@ class ChainedCode:
         return C.when("careful", careful, lines)
 
     def _chain(self) -> list[str]:
+        """Write the loop that turns scores into weights, row by row; those of a careful block are
+        masked in all rows if a weight may be a negative zero, which would say that it is hidden."""
         chained, b = self.chained, self.blocks
         chain = RowChain(chained, self.unroll, b.lanes, self._access.of_row, self._key_leaf)
         whole = f"low[r] <= tile && high[r] >= tile + count && count % {chain.width} == 0"
+        if self._hides and not all(map(positive, weight_tiles(chained))):
+            whole = f"!careful && {whole}"
         masked = ["vi any = {0};"] * bool(chained.conditions) + chain.write(masked=True)
         masked += ["seen[r] |= tw_any(any);" if chained.conditions else "seen[r] = 1;"]
         clear = [

@@ -354,7 +354,8 @@ class PairwiseCode:
         return lines
 
     def _weights(self) -> list[str]:
-        """Write the loop that turns scores into weights, row by row."""
+        """Write the loop that turns scores into weights, row by row; those of a careful product are
+        masked in all rows, so that no weight of a seen key says that it is hidden."""
         weights = Weights(self._access, self.blocks.lanes)
         whole = weights.write(masked=False)
         if not self.pairwise.is_bounded:
@@ -363,7 +364,7 @@ class PairwiseCode:
         body = ["long low, high;", *self._access.row_bounds("low", "high")]
         if self.pairwise.conditions:
             return self._rows([*body, *masked])
-        body += C.when("low <= tile && high >= tile + count", whole, masked)
+        body += C.when("!careful && low <= tile && high >= tile + count", whole, masked)
         return self._rows(body)
 
     def _sums(self) -> list[str]:

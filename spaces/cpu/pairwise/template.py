@@ -48,7 +48,7 @@ class PairwiseTemplate(CpuTemplate):
     """Sums over pairs in float32, each pair of a row and a key visited once."""
 
     name: ClassVar[str] = "pairwise"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)

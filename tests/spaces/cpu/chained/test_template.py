@@ -125,6 +125,19 @@ def test_keys_that_a_bias_of_minus_infinity_hides_do_not_count(tmp_path):
     assert complaints(w, kernels(w, 4), tmp_path, inputs) == []
 
 
+def test_a_weight_of_negative_zero_is_seen(tmp_path):
+    """A key is hidden by such a weight; others have it where a bias is that zero."""
+    w = computation(
+        "where j <= i\ns[i,j] = sum[d](q[i,d] * k[j,d])\n"
+        "y[i,e] = sum[j](relu(s[i,j]) * u[j] * v[j,e])",
+        i=70, j=75, d=24, e=20,
+    )  # fmt: skip
+    inputs = w.make_inputs(0)
+    inputs["u"][20] = -0.0
+    inputs["v"][[20, *range(72, 75)]] = np.inf
+    assert complaints(w, kernels(w, 6), tmp_path, inputs) == []
+
+
 def test_a_page_or_a_length_beyond_its_table_is_no_wild_read(tmp_path):
     """Lengths from a call may be anything; of the table's entries the nearest counts."""
     w = Computation("program", (), form("pages"), "")

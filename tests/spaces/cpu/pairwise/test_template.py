@@ -14,6 +14,7 @@ from torch.nn import functional
 from tests.spaces.cpu.native import (
     check_bugs_are_found,
     check_sampled,
+    compile_apart,
     compile_kernels,
     complaint,
     outcome,
@@ -114,6 +115,21 @@ def test_what_is_hidden_may_be_infinite_or_nan(tmp_path: Path) -> None:
     kernels = sampled(space_of(made), 3)
     library = compile_kernels(kernels, TARGET, tmp_path)
     assert [complaint(kernel, library, made, 0, inputs) for kernel in kernels] == [""] * 3
+
+
+@pytest.mark.parametrize("name", ["causal", "window, softcap, slopes"])
+@pytest.mark.parametrize("operand", ["q", "k"])
+def test_infinities_that_weigh_nothing_are_not_hidden(
+    name: str, operand: str, tmp_path: Path
+) -> None:
+    """The weights of a row or key of infinities are zeros of either sign, and its sums are NaN."""
+    made = backward(name)
+    inputs = made.make_inputs(0)
+    inputs[operand][:, :, 20, 3] = np.inf
+    kernels = [small(made), *sampled(space_of(made), 3)]
+    libraries = compile_apart(kernels, TARGET, tmp_path)
+    for kernel, library in zip(kernels, libraries, strict=True):
+        assert not complaint(kernel, library, made, 0, inputs)
 
 
 BUGS = [  # name: (gradient, what is replaced in the source, by what)
