@@ -26,6 +26,9 @@ from tilewright.spaces.language.tree import Binary, Expression
 CHUNK = 1 << 21
 """Elements that are evaluated at a time, as far as the axes that a stage keeps allow."""
 
+FEW = 1 << 10
+"""Terms that are not divided into those of finite factors and others."""
+
 Arrays = Mapping[str, np.ndarray]
 
 OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -137,9 +140,8 @@ def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, sl
     holding = [condition.fold(meaning) for condition in conditions]
     mask = reduce(np.logical_and, holding) if holding else None
     if len(factors) > 1:
-        found = masked([np.asarray(factor.fold(meaning)) for factor in factors], mask)
-        if found is not None:
-            return sum_of_products(found, grid, len(stage.axes))
+        found = [np.asarray(factor.fold(meaning)) for factor in factors]
+        return sum_of_products(found, grid, len(stage.axes), mask)
     shape = np.broadcast_shapes(*(axis.shape for axis in grid.values()))
     body = np.broadcast_to(stage.body.fold(meaning), shape)
     if stage.reducer is None:
@@ -173,38 +175,59 @@ def _factors(node: Expression) -> Iterator[Expression]:
             yield node
 
 
-def masked(factors: Sequence[np.ndarray], mask: np.ndarray | None) -> Sequence[np.ndarray] | None:
-    """Return the factors with zeros in one of them where the mask does not hold; None where that
-    would not make all products zero, or take an array of its own."""
+def sum_of_products(
+    factors: Sequence[np.ndarray],
+    grid: Mapping[str, np.ndarray],
+    kept: int,
+    mask: np.ndarray | None = None,
+) -> np.ndarray:
+    """Sums over the dimensions from ``kept`` on of products of arrays that broadcast, where the
+    mask holds."""
+    extents = [axis.size for axis in grid.values()]
+    wide = [_aligned(factor, len(extents)) for factor in factors]
+    return _sums(wide, None if mask is None else _aligned(mask, len(extents)), extents, kept)
+
+
+def _aligned(array: np.ndarray, dimensions: int) -> np.ndarray:
+    """Return the array with so many dimensions, the first of them of one place."""
+    return array.reshape([1] * (dimensions - array.ndim) + list(array.shape))
+
+
+def _sums(
+    factors: Sequence[np.ndarray], mask: np.ndarray | None, extents: Sequence[int], kept: int
+) -> np.ndarray:
+    """Return the same: at once where the sums are of terms, however they are formed; of what is
+    infinite in parts, one of which is of finite factors alone, or each small enough."""
+    counting = _masked(factors, mask)
+    if counting is not None and _sums_are_of_terms(counting, extents, kept):
+        return _contracted(counting, extents, kept)
+    dimension, parts = _parts(factors, extents, kept)
+    if len(parts) == 1:
+        terms = reduce(np.multiply, factors)
+        terms = terms if mask is None else np.where(mask, terms, 0)
+        return np.broadcast_to(terms, extents).sum(axis=tuple(range(kept, len(extents))))
+    found = []
+    for part in parts:
+        cut = [_cut(factor, part, dimension) for factor in factors]
+        own = None if mask is None else _cut(mask, part, dimension)
+        sizes = [*extents[:dimension], part.size, *extents[dimension + 1 :]]
+        found.append(_sums(cut, own, sizes, kept))
+    places = np.argsort(np.concatenate(parts))
+    return np.concatenate(found, axis=dimension).take(places, axis=dimension)
+
+
+def _masked(factors: Sequence[np.ndarray], mask: np.ndarray | None) -> Sequence[np.ndarray] | None:
+    """Return factors of the same products where the mask holds, and of zeros elsewhere; None where
+    zeros in one of them would not do."""
     if mask is None:
         return factors
+    finite = [bool(np.isfinite(factor).all()) for factor in factors]
     for place, factor in enumerate(factors):
         others = [*factors[:place], *factors[place + 1 :]]
         spans = np.broadcast_shapes(factor.shape, mask.shape) == factor.shape
-        if spans and all(np.isfinite(other).all() for other in others):
+        if spans and all([*finite[:place], *finite[place + 1 :]]):
             return [np.where(mask, factor, 0), *others]
-    return None
-
-
-def sum_of_products(
-    factors: Sequence[np.ndarray], grid: Mapping[str, np.ndarray], kept: int
-) -> np.ndarray:
-    """Sums over the dimensions from ``kept`` on of products of arrays that broadcast."""
-    extents = [axis.size for axis in grid.values()]
-    if not _sums_are_of_terms(factors, extents, kept):
-        return _sums_of_terms(factors, extents, kept)
-    arguments: list[object] = []
-    found = set()
-    for factor in factors:
-        array = factor.reshape([1] * (len(extents) - factor.ndim) + list(factor.shape))
-        places = [place for place, extent in enumerate(array.shape) if extent > 1]
-        found.update(places)
-        arguments += [array.reshape([array.shape[place] for place in places]), places]
-    result = [place for place in range(kept) if place in found]
-    sums = np.einsum(*arguments, result, optimize=True)  # type: ignore[call-overload]
-    repeated = prod(extents[place] for place in range(kept, len(extents)) if place not in found)
-    shape = [extents[place] if place in found else 1 for place in range(kept)]
-    return np.broadcast_to((sums * repeated).reshape(shape), extents[:kept])
+    return [mask.astype(np.result_type(*factors)), *factors] if all(finite) else None
 
 
 def _sums_are_of_terms(factors: Sequence[np.ndarray], extents: Sequence[int], kept: int) -> bool:
@@ -213,23 +236,45 @@ def _sums_are_of_terms(factors: Sequence[np.ndarray], extents: Sequence[int], ke
     if all(np.isfinite(factor).all() for factor in factors):
         return True
     summed = extents[kept:]
-    return len(factors) == 2 and all(f.shape[-len(summed) :] == tuple(summed) for f in factors)
+    return len(factors) == 2 and all(f.shape[kept:] == tuple(summed) for f in factors)
 
 
-def _sums_of_terms(factors: Sequence[np.ndarray], extents: Sequence[int], kept: int) -> np.ndarray:
-    """Return the same sums of terms that are multiplied first, of many in halves along a
-    dimension."""
-    place = max(range(kept), key=lambda dimension: extents[dimension], default=0)
-    if kept and prod(extents) > CHUNK and extents[place] > 1:
-        wide = [f.reshape([1] * (len(extents) - f.ndim) + list(f.shape)) for f in factors]
-        halves = []
-        for own in np.array_split(np.arange(extents[place]), 2):
-            cut = [f if f.shape[place] == 1 else f.take(own, axis=place) for f in wide]
-            shape = [*extents[:place], len(own), *extents[place + 1 :]]
-            halves.append(_sums_of_terms(cut, shape, kept))
-        return np.concatenate(halves, axis=place)
-    terms = np.broadcast_to(reduce(np.multiply, factors), extents)
-    return terms.sum(axis=tuple(range(kept, len(extents))))
+def _contracted(factors: Sequence[np.ndarray], extents: Sequence[int], kept: int) -> np.ndarray:
+    """Return sums of products whose factors may be added up in any order."""
+    arguments: list[object] = []
+    found = set()
+    for factor in factors:
+        places = [place for place, extent in enumerate(factor.shape) if extent > 1]
+        found.update(places)
+        arguments += [factor.reshape([factor.shape[place] for place in places]), places]
+    result = [place for place in range(kept) if place in found]
+    sums = np.einsum(*arguments, result, optimize=True)  # type: ignore[call-overload]
+    repeated = prod(extents[place] for place in range(kept, len(extents)) if place not in found)
+    shape = [extents[place] if place in found else 1 for place in range(kept)]
+    return np.broadcast_to((sums * repeated).reshape(shape), extents[:kept])
+
+
+def _parts(
+    factors: Sequence[np.ndarray], extents: Sequence[int], kept: int
+) -> tuple[int, list[np.ndarray]]:
+    """Return the dimension of the sums along which they are divided, and the places of each part:
+    where factors are finite and the others, if more than a few terms are divided so, or halves of
+    very many; a single part of all places else."""
+    points = prod(extents)
+    for dimension in sorted(range(kept if points > FEW else 0), key=lambda d: -extents[d]):
+        others = tuple(place for place in range(len(extents)) if place != dimension)
+        finite = reduce(np.logical_and, [np.isfinite(f).all(axis=others) for f in factors])
+        if finite.any() and not finite.all():
+            return dimension, [np.flatnonzero(finite), np.flatnonzero(~finite)]
+    longest = max(range(kept), key=lambda dimension: extents[dimension], default=0)
+    if kept and points > CHUNK and extents[longest] > 1:
+        return longest, np.array_split(np.arange(extents[longest]), 2)
+    return 0, [np.arange(0)]
+
+
+def _cut(array: np.ndarray, places: np.ndarray, dimension: int) -> np.ndarray:
+    """Return the array at places along a dimension of the points, if it differs along that."""
+    return array if array.shape[dimension] == 1 else array.take(places, axis=dimension)
 
 
 def _reduced(reducer: Reducer, body: np.ndarray, mask: np.ndarray | None, kept: int) -> np.ndarray:

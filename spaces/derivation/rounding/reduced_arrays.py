@@ -18,7 +18,7 @@ from tilewright.spaces.derivation.rounding.reductions import (
     sum_of_terms,
     terms_of_sum,
 )
-from tilewright.spaces.language.evaluation import masked, neutral, sum_of_products
+from tilewright.spaces.language.evaluation import neutral, sum_of_products
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.prefixes import prefix_of
 from tilewright.spaces.language.program import Program, Stage
@@ -36,7 +36,7 @@ def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mas
     def added(terms: Sequence[np.ndarray]) -> np.ndarray:
         if prefix:
             return prefix.sums(np.asarray(reduce(np.multiply, terms)), meaning.axes)
-        return _added(stage, meaning, mask, list(map(np.asarray, terms)))
+        return sum_of_products([*map(np.asarray, terms)], meaning.axes, len(stage.axes), mask)
 
     return total(program, stage, meaning, added)
 
@@ -103,19 +103,6 @@ def whole_body(stage: Stage, meaning: ApproximateArrays) -> Approximate:
     body = stage.body.fold(meaning)
     value = np.broadcast_to(body.value, shape)
     return over(Approximate(value, body.interval), lambda values: values)
-
-
-def _added(
-    stage: Stage, meaning: ApproximateArrays, mask: Mask, terms: Sequence[np.ndarray]
-) -> np.ndarray:
-    """Return the sum of products over the axes that are reduced, where the mask holds."""
-    counting = masked(terms, mask)
-    if counting is not None:
-        return sum_of_products(counting, meaning.axes, len(stage.axes))
-    assert mask is not None
-    shape = [axis.size for axis in meaning.axes.values()]
-    product = np.where(mask, reduce(np.multiply, terms), 0)
-    return np.broadcast_to(product, shape).sum(axis=tuple(range(len(stage.axes), len(shape))))
 
 
 def finite(sizes: np.ndarray) -> np.ndarray:

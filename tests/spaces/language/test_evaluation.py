@@ -114,6 +114,27 @@ def test_terms_are_multiplied_before_they_are_added(body: str, rows: int) -> Non
     assert np.isfinite(np.delete(found, 1, axis=0)).all()
 
 
+@pytest.mark.parametrize("infinite", ["no factor", "one row", "one column", "a row and a column"])
+@pytest.mark.parametrize("within", ["all", "a factor", "no factor"])
+def test_sums_of_products_are_those_of_terms_one_by_one(within: str, infinite: str) -> None:
+    """Also where only some rows or columns have infinite terms, and a mask spans no factor."""
+    rng = np.random.default_rng(0)
+    a, s, b = rng.random((9, 1, 20)) - 0.5, rng.random((9, 1, 1)) - 0.5, rng.random((1, 11, 20))
+    if "row" in infinite:
+        s[4] = -np.inf
+    if "column" in infinite:
+        b[0, 3, 7:9] = np.nan, np.inf
+    shape = {"a factor": (9, 1, 20), "no factor": (9, 11, 20)}.get(within)
+    mask = None if shape is None else rng.random(shape) < 0.7
+    grid = dict(zip("ijk", np.ogrid[:9, :11, :20], strict=True))
+    with np.errstate(invalid="ignore"):
+        found = evaluation.sum_of_products([a, s, b], grid, 2, mask)
+    terms = a * s * b
+    expected = (terms if mask is None else np.where(mask, terms, 0)).sum(axis=2)
+    assert np.isnan(expected).any() == (infinite != "no factor")
+    np.testing.assert_allclose(found, expected, 1e-12)
+
+
 def test_the_lowest_of_equals_is_the_argument_and_among_what_holds() -> None:
     x = np.array([[3, 1, 3, 1], [0, 0, 0, 0], [7, -1, 7, 9]])
     assert result("y[i] = argmax[j](x[i, j])", {"x": x}, i=3, j=4).tolist() == [0, 0, 3]
