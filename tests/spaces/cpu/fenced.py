@@ -1,24 +1,54 @@
-"""Kernels called in a process of their own, on arrays with a long way without memory around them:
-an access outside of an array ends the process."""
+"""Kernels called on arrays with a long way without memory around them: an access outside of an
+array is a signal, which ends the call."""
 
 from __future__ import annotations
 
 import ctypes
-import faulthandler
 import mmap
 import os
 import signal
+import subprocess
+import tempfile
 import weakref
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tests.compiled import c_compiler, keep
 from tests.spaces.cpu.native import CANARY, Guarded
+from tilewright.spaces.cpu.compiler import find_compiler
 
 FENCE = 1 << 40
 """Bytes on each side: farther than 32 bits of rows of a few hundred bytes lead."""
 NORESERVE, FIXED = 0x4000, 0x10
 SECONDS = 20
+CALLER = """\
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+
+static sigjmp_buf before;
+static void leave(int number) { siglongjmp(before, number); }
+
+typedef void function(void *, void *, void *, void *);
+
+int call(int seconds, function *entry, void *a, void *b, void *c, void *d) {
+  const int ends[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGABRT, SIGALRM};
+  enum { COUNT = sizeof(ends) / sizeof(*ends) };
+  struct sigaction usual[COUNT], during = {.sa_handler = leave};
+  struct itimerval timer, limit = {.it_value.tv_sec = seconds};
+  for (int i = 0; i < COUNT; i++) sigaction(ends[i], &during, &usual[i]);
+  setitimer(ITIMER_REAL, &limit, &timer);
+  const int number = sigsetjmp(before, 1);
+  if (!number) entry(a, b, c, d);
+  setitimer(ITIMER_REAL, &timer, 0);
+  for (int i = 0; i < COUNT; i++) sigaction(ends[i], &usual[i], 0);
+  return number;
+}
+"""
+"""Calls a function of up to four arguments, and returns the signal that ended it, or zero."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -29,7 +59,7 @@ _libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 
 class Fenced(Guarded):
-    """Memory that ends where a line of the cache and the last page end; children write to it."""
+    """Memory that ends where a line of the cache and the last page end."""
 
     def __init__(self, size: int, off: int, poison: int = 0xFF) -> None:
         lines = -(-max(size, 1) // 64) * 64
@@ -73,18 +103,20 @@ class Beginning(Ending):
 
 
 def apart(entry: Any, *arguments: Any) -> str:
-    """Call a kernel in a child; what ended it, if it did not return in time."""
-    child = os.fork()
-    if not child:
-        faulthandler.disable()
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(SECONDS)
-        entry(*arguments)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    if not os.WIFSIGNALED(status):
-        return ""
-    return f"ended by {signal.Signals(os.WTERMSIG(status)).name}"
+    """Call a kernel; what ended it, if it did not return in time."""
+    ended = _caller()(SECONDS, entry, *arguments)
+    return f"ended by {signal.Signals(ended).name}" if ended else ""
+
+
+@cache
+def _caller() -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "caller.c", Path(folder) / "caller.so"
+        source.write_text(CALLER)
+        flags = ("-D_GNU_SOURCE", "-O1", "-shared", "-fPIC")
+        command = [find_compiler().path, *flags, str(source), "-o", str(library)]
+        made = keep(library, (c_compiler(), flags, CALLER), lambda: subprocess.check_call(command))
+        return ctypes.CDLL(str(made)).call
 
 
 def _mapped(at: int | None, size: int, access: int, flags: int) -> int:
