@@ -108,7 +108,7 @@ def test_an_index_beyond_its_limits_is_handed_on_wherever_it_is(kind, dtype, bel
     x, limits = kind(FLOATS), np.iinfo(dtype)
     right = np.random.default_rng(0).integers(0, below, 67).astype(dtype)
     right[[5, 66]] = 0, below - 1
-    beyond = {-1, limits.min, below, limits.max, below + 2**8, below + 2**16} - {below - 1}
+    beyond = {-1, limits.min, below, limits.max, below + 2**8, below + 2**16} - {0, below - 1}
     wrong = [value for value in sorted(beyond) if limits.min <= value <= limits.max]
     out = kind(np.zeros((6, 4), np.float32))
     assert kernel.call(x, kind(right), out=out) is out
