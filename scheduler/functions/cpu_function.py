@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.measure.cpu.binaries import is_built
 from tilewright.scheduler.functions.arrays import ends_of
 from tilewright.scheduler.functions.caller import CallParts
+from tilewright.scheduler.functions.holding import HoldingFunction, check_held
 from tilewright.scheduler.functions.kernel_call import KernelCall, loaded
 from tilewright.scheduler.functions.kernel_function import Called, KernelFunction
 from tilewright.spaces.cpu.target import CpuTarget
@@ -47,6 +48,18 @@ class CpuFunction(KernelFunction):
         ends = ends_of(self.workload) if self.check_indices else None
         self._call = KernelCall(self._kernel, *self._loaded(), calling, ends)
         self.__call__ = self._call.fastest
+
+    def holding(self, **held: Any) -> HoldingFunction:
+        """Return the function of the other arrays, which holds these, by their names.
+
+        Their indices are checked once, here; calls then take no time for them. Raises
+        :class:`InputError` for arrays that do not fit.
+        """
+        ends, calling = ends_of(self.workload), calling_of(self.workload)
+        parts = (self._kernel, *self._loaded(), calling)
+        check_held(KernelCall(*parts, ends).given, held)
+        checked = ends if self.check_indices else None
+        return HoldingFunction(self, KernelCall(*parts, checked, held=held), held)
 
     def _loaded(self) -> tuple[ctypes.CDLL, int]:
         """Return the library of the kernel, and the address of the threads that it runs on."""

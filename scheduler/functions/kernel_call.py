@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,8 @@ class KernelCall:
     ``runtime`` is the address of the threads that it runs on. :attr:`fastest` is a function of
     arrays for the inputs and of ``out``; it hands to :meth:`closely` whatever C code does not take.
     Indices are checked if ``ends`` are given: the last values of pointers, by their arrays' names.
-    ``idle`` keeps workspaces that no call uses. ``extent`` is that of the kernel's open axis.
+    Those of arrays that are ``held`` are not. ``idle`` keeps workspaces that no call uses.
+    ``extent`` is that of the kernel's open axis.
     """
 
     def __init__(
@@ -52,31 +53,32 @@ class KernelCall:
         ends: Mapping[str, int] | None = None,
         idle: list[np.ndarray] | None = None,
         extent: int = 0,
+        held: Collection[str] = (),
     ) -> None:
         call = kernel.call
         self._workspace_bytes = call.workspace_bytes
         self._library, self._runtime = library, runtime
         self._entry = _PROTOTYPE((call.entry, library))
-        self._given = tuple(
+        self.given = tuple(
             Port(operand)
-            if ends is None or not holds_indices(operand)
+            if ends is None or operand.name in held or not holds_indices(operand)
             else IndexPort(operand, ends.get(operand.name))
             for operand in calling.inputs
         )
         self._order = calling.order
-        self._inputs = tuple(self._given[place] for place in calling.order)
-        self._outputs = tuple(Port(output, output=True) for output in calling.outputs)
-        self._ports = (*self._inputs, *self._outputs)
+        self._inputs = tuple(self.given[place] for place in calling.order)
+        self.outputs = tuple(Port(output, output=True) for output in calling.outputs)
+        self._ports = (*self._inputs, *self.outputs)
         self._buffers = ctypes.c_void_p * (len(self._ports) + 1)
         self._idle = [] if idle is None else idle
         self._extent = ctypes.c_int64(extent)
         self.fastest: Callable[..., Any] = self.closely
-        if self._inputs == self._given:
+        if self._inputs == self.given:
             self.fastest = caller(
                 self._address,
                 self._runtime,
                 self._inputs,
-                self._outputs,
+                self.outputs,
                 self._new_workspace if self._workspace_bytes else None,
                 self._idle,
                 self.closely,
@@ -90,7 +92,7 @@ class KernelCall:
     @property
     def parts(self) -> CallParts | None:
         """All that C code needs to call the kernel; None if it cannot check the arrays."""
-        demands = packed_demands((*self._given, *self._outputs))
+        demands = packed_demands((*self.given, *self.outputs))
         if demands is None:
             return None
         return CallParts(
@@ -99,22 +101,21 @@ class KernelCall:
             self._workspace_bytes,
             tuple(self._order),
             demands,
-            tuple(port.operand.dtype for port in (*self._given, *self._outputs)),
+            tuple(port.operand.dtype for port in (*self.given, *self.outputs)),
         )
 
     def closely(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """Call the kernel on arrays of any kind: each is checked by its port."""
-        if named or len(arrays) != len(self._given):
-            arrays = in_order(self._given, arrays, named)
-        several = len(self._outputs) > 1
+        if named or len(arrays) != len(self.given):
+            arrays = in_order(self.given, arrays, named)
+        several = len(self.outputs) > 1
         if out is None:
-            made = tuple(_new(port, arrays) for port in self._outputs)
-            out = made if several else made[0]
+            out = new_outputs(self.outputs, arrays)
         elif several:
-            out = outputs_of(self._outputs, out)
+            out = outputs_of(self.outputs, out)
         given = (*(arrays[place] for place in self._order), *(out if several else (out,)))
         addresses = [port.address(array) for port, array in zip(self._ports, given, strict=True)]
-        check_apart(self._ports, addresses, len(self._outputs))
+        check_apart(self._ports, addresses, len(self.outputs))
         if any(map(is_tensor, given)):
             admit_tensors()
         self._run(addresses)
@@ -135,6 +136,8 @@ class KernelCall:
         return np.zeros(self._workspace_bytes + ALIGNMENT, np.uint8)
 
 
-def _new(port: Port, arrays: tuple[Any, ...]) -> Any:
-    """Return an output of the first input's kind."""
-    return port.empty_tensor() if arrays and is_tensor(arrays[0]) else port.empty_array()
+def new_outputs(ports: Sequence[Port], arrays: Sequence[Any]) -> Any:
+    """Return outputs of the first input's kind: one, or a tuple of several."""
+    tensors = bool(arrays) and is_tensor(arrays[0])
+    made = tuple(port.empty_tensor() if tensors else port.empty_array() for port in ports)
+    return made if len(made) > 1 else made[0]

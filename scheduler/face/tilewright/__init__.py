@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tilewright.spaces.target import Target, detect_target
     from tilewright.spaces.workloads.gradients import gradient, saving
     from tilewright.spaces.workloads.packing import pack, unpack
+    from tilewright.spaces.workloads.sparse_weights import pack_sparse
     from tilewright.spaces.workloads.workload import Workload
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "load_package",
     "operator",
     "pack",
+    "pack_sparse",
     "package",
     "program",
     "query",
@@ -124,6 +126,7 @@ _HOMES = {
     "load_package": "tilewright.scheduler.torch.serving.packaging",
     "operator": "tilewright.spaces.named",
     "pack": "tilewright.spaces.workloads.packing",
+    "pack_sparse": "tilewright.spaces.workloads.sparse_weights",
     "package": "tilewright.scheduler.torch.serving.packaging",
     "program": "tilewright.spaces.language",
     "query": "tilewright.scheduler.query",

@@ -74,7 +74,9 @@ def test_random_elements_are_those_of_splitmix(emulator, name):
     flat = in_order(found, operand)
     wanted = random_values(operand, 12345)
     assert flat.tobytes() == wanted.tobytes()
-    assert np.unique(flat.astype(np.float64)).size > {"bool": 1, "uint8": 7, "uint16": 7}.get(name, 15)
+    assert np.unique(flat.astype(np.float64)).size > {"bool": 1, "uint8": 7, "uint16": 7}.get(
+        name, 15
+    )
     back = oracle.changed(operand, 3)
     report = output_of(emulator.run(back, {oracle.SEED.name: SEED, "A": found}))
     assert oracle.count_and_first(report.tobytes()) == (0, -1)
