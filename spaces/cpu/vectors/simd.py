@@ -13,7 +13,8 @@ have a type and need that element's alignment only; in registers they are float3
   are ``stride`` apart, or as many as there are lanes.
 - ``tw_transpose_D(p, stride, rows, columns, q, ld)``: reads up to ``lanes`` rows of ``lanes``
   elements, ``stride`` apart, and writes ``lanes`` whole vectors of their columns, ``ld`` apart;
-  elements past ``rows`` and ``columns`` count as zero.
+  elements past ``rows`` and ``columns`` count as zero;
+  ``tw_transpose_apart_D(p, at, rows, columns, q, ld)``: the same of rows at the places ``at``.
 
 If there is a dot instruction, ``bfloat16x2`` is a type too: pairs that stay as they are, one word
 in each lane. ``tw_dot_pairs(sum, a, b)`` adds both products of each lane's pairs.
@@ -54,7 +55,7 @@ def prelude(isa: str, lanes: int, bf16_dot: bool) -> str:
     values["HIGH_PAIRS"] = ", ".join(map(str, pairs[2 * lanes :]))
     text = _TYPES + _sum(lanes) + _FLOAT32 + _BFLOAT16 + partial_access(isa) + _WIDENING
     text += keep(isa) + fma(isa)
-    access = _MOST + _transposition(lanes)
+    access = _MOST + _transposition(lanes) + _transposition(lanes, apart=True)
     text += _for_dtype(access, "float32") + _for_dtype(access, "bfloat16")
     if bf16_dot:
         text += BFLOAT16_DOT + _PAIRS + _for_dtype(access, "bfloat16x2")
@@ -195,25 +196,28 @@ def _sum(lanes: int) -> str:
     return "\n".join(["static inline float tw_sum(vf x) {", *turns, "  return x[0];", "}\n"])
 
 
-def _transposition(lanes: int) -> str:
-    """Return the C text of ``tw_transpose_D``. Named variables stay in registers; arrays do not."""
+def _transposition(lanes: int, apart: bool = False) -> str:
+    """Return the C text of ``tw_transpose_D``, or of ``tw_transpose_apart_D``. Named variables stay
+    in registers; arrays do not."""
     names = [f"x{i}" for i in range(lanes)]
-    whole = [f"    {x} = tw_load_@D@(p + {i} * stride);" for i, x in enumerate(names)]
+    name, given = ("_apart", "const long *at") if apart else ("", "long stride")
+    place = "at[{}]" if apart else "{} * stride"
+    whole = [f"    {x} = tw_load_@D@(p + {place.format(i)});" for i, x in enumerate(names)]
     part = [f"    {x} = x[{i}];" for i, x in enumerate(names)]
     block = Exchanges(lanes, 4, "vf", "tw_shuffle")
     current = block.transposed(names)
     stores = [f"  tw_store_@Q@(q + {i} * ld, {x});" for i, x in enumerate(current)]
     return "\n".join(
         [
-            "static __attribute__((noinline)) void tw_transpose_@D@(",
-            "    const @T@ *p, long stride, long rows, long columns, @P@ *q, long ld) {",
+            f"static __attribute__((noinline)) void tw_transpose{name}_@D@(",
+            f"    const @T@ *p, {given}, long rows, long columns, @P@ *q, long ld) {{",
             f"  vf {', '.join(names)};",
             "  if (rows >= @LANES@ && columns >= @COUNT@) {",
             *whole,
             "  } else {",
             "    vf x[@LANES@] = {0};",
             "    for (long i = 0; i < rows && i < @LANES@; i++)",
-            "      x[i] = tw_load_most_@D@(p + i * stride, columns);",
+            f"      x[i] = tw_load_most_@D@(p + {place.format('i')}, columns);",
             *part,
             "  }",
             *block.steps,

@@ -41,7 +41,7 @@ class WindowsTemplate(CpuTemplate):
     """``output[m, n] = value(sum_k left[m, k] * right[k, n])`` of operands read at places."""
 
     name: ClassVar[str] = "windows"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     writes_apart: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:

@@ -1,8 +1,9 @@
 """The right operand, packed into panels of tile width, one vector of columns after the other.
 
-If neighbours along the depth are adjacent in memory, blocks of whole vectors are transposed. Else
-columns come in runs with one stride, and each run is copied for all of the depth at once, so that
-the place of a run in a line of an image is computed once.
+If neighbours along the depth are adjacent in memory, blocks of whole vectors are transposed, of
+columns with one stride or of such whose places are computed for a panel. Else columns come in runs
+with one stride, and each run is copied for all of the depth at once, so that the place of a run in
+a line of an image is computed once.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.cpu.windows.nest import RIGHT, Nest, offset
+
+SHORTER = 4
+"""Times that runs of columns are shorter than the runs of terms that are transposed instead."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,17 @@ class PackedBlock:
     @property
     def transposed(self) -> bool:
         """True if vectors of the source run along the depth."""
-        strides = [loop.strides[RIGHT] for loop in (self.nest.packed[-1], self.nest.column)]
-        return len(self.nest.runs) == 1 and strides[0] == 1 != strides[1]
+        depth, runs = self.nest.packed[-1], self.nest.runs
+        if depth.strides[RIGHT] != 1:
+            return False
+        return self.nest.column.strides[RIGHT] != 1 if len(runs) == 1 else self.apart
+
+    @property
+    def apart(self) -> bool:
+        """True if the columns of a vector come in runs that are far shorter than those of the
+        depth, as those of a filter are beside those of an image's lines."""
+        depth, runs = self.nest.packed[-1], self.nest.runs
+        return len(runs) > 1 and SHORTER * runs[-1].extent <= depth.extent
 
     def function(self, name: str) -> list[str]:
         """Return the C function ``name(p, q, first, columns, turns)`` that packs a block.
@@ -87,18 +100,35 @@ class PackedBlock:
 
         def block(at: Sequence[Index]) -> list[str]:
             *turns, k, v = at
-            p = (column * stride + v * stride + self._place(turns) + k).text
+            start = self._place(turns) + k
             q = self.layout.emit(self._depth(turns) + k, j + v)
-            sizes = f"left - {v}, {self._most(outer)} - {k}"
-            return [
-                f"tw_transpose_{self.dtype}(p + {p}, {stride}, {sizes}, q + {q}, {self.width});"
-            ]
+            sizes = f"left - {v}, {self._most(outer)} - {k}, q + {q}, {self.width}"
+            if self.apart:
+                place = f"p + {start.text}, at + {v}"
+                return [f"tw_transpose_apart_{self.dtype}({place}, {sizes});"]
+            p = (column * stride + v * stride + start).text
+            return [f"tw_transpose_{self.dtype}(p + {p}, {stride}, {sizes});"]
 
         counts = [self._extents[rank] for rank in range(len(outer))]
         steps = ceil_div(self._extents[-1], lanes)
         blocks = repeat(*counts, steps, ceil_div(self.width, lanes))
         tasks = blocks * spatial(*(1 for _ in outer), lanes, lanes)
-        return tasks.emit(0, block, extents=(*self._limits, "left"), prefix="k")
+        return [
+            *(self._places(j) if self.apart else []),
+            *tasks.emit(0, block, extents=(*self._limits, "left"), prefix="k"),
+        ]
+
+    def _places(self, j: Index) -> list[str]:
+        """Write the places of a panel's columns."""
+        column = index("column", self.nest.column.extent)
+        size = ceil_div(self.width, self.lanes) * self.lanes
+        return [
+            f"long at[{size}];",
+            "for (long i = 0; i < left; i++) {",
+            f"  const long column = first + {j} + i;",
+            f"  at[i] = {offset(self.nest.runs, column, RIGHT)};",
+            "}",
+        ]
 
     def _runs(self, j: Index) -> list[str]:
         """Write a panel run by run, each for all of the depth."""

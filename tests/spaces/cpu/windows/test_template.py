@@ -8,13 +8,15 @@ import re
 import numpy as np
 import pytest
 
-from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
+from tests.spaces.cpu.native import check_bugs_are_found, check_sampled, sampled
 from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
 from tilewright.spaces.cpu.windows.template import WindowsTemplate
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.gradients import gradient
+from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
 
 EXTENTS = {"i": 13, "j": 37, "k": 5, "l": 19}
@@ -100,6 +102,27 @@ def test_any_program_of_placed_operands_agrees_with_the_reference(name, tmp_path
     check_sampled(space_of(program(PROGRAMS[name]), machine()), 6, 0, tmp_path)
 
 
+FILTERS = {
+    "image": "conv2d n=2 c=5 h=13 w=30 o=19 r=3 s=3 padding=1",
+    "wide filter": "conv2d n=1 c=3 h=11 w=40 o=9 r=5 s=7 padding=2",
+    "dilation": "conv2d n=1 c=7 h=17 w=37 o=8 r=3 s=2 padding=2 dilation=3",
+    "groups": "conv2d n=2 c=6 h=9 w=20 o=15 r=3 s=3 padding=1 groups=3",
+    "no borders": "conv2d n=1 c=9 h=8 w=21 o=10 r=2 s=3",
+    "sequence": "conv1d n=2 c=6 w=61 o=20 r=5 padding=2",
+    "bfloat16": "conv2d n=2 c=5 h=13 w=30 o=19 r=3 s=3 padding=1 dtype=bfloat16",
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_gradients_by_a_filter_agree(name, tmp_path):
+    """Columns are places in a filter, in runs that are shorter than those of the depth."""
+    w = workload_of(gradient(FILTERS[name], "filter"))
+    space = space_of(w, machine(threads=2, cores=2))
+    found = sampled(space, 5)
+    assert any("tw_transpose_apart_" in kernel.source.body for kernel in found)
+    check_sampled(space, 5, 0, tmp_path)
+
+
 @pytest.mark.parametrize("name", ["groups", "channels last", "fused", "bfloat16"])
 def test_workers_share_all_of_the_output(name, tmp_path):
     check_sampled(space_of(workload(IMAGES[name]), machine(threads=6, cores=6)), 8, 2, tmp_path)
@@ -148,17 +171,34 @@ BUGS = {
         "one output for all": (r"300 \* n0", "0 * n0"),
         "a filter too far": (r"54 \* tile", "51 * tile"),
     },
+    "by the filter": {
+        "a place within a filter": (r"at\[i\] = \(\(column % 3\)", "at[i] = ((column % 2)"),
+        "a channel for a line": (r"165 \* \(column / 9\)", "15 * (column / 9)"),
+        "places of the first panel": (r"column = first \+ \(8 \* j0\)", "column = first"),
+        "places of the first block": (r"column = first", "column = 0 * first"),
+        "places of the first vector": (r"at \+ \(4 \* k2\)", "at"),
+        "a line of terms too short": (r"13 - \(4 \* k1\)", "12 - (4 * k1)"),
+        "a line of the image for two": (r"p \+ 15 \* k0", "p + 15 * (k0 / 2)"),
+    },
 }
 IMAGE = "conv2d n=2 c=3 h=9 w=11 o=10 r=3 s=2 padding=1 stride=2"
+BROKEN = {
+    "channels last": workload(f"{IMAGE} dilation=2 layout=NHWC"),
+    "channels first": workload(IMAGE),
+    "by the filter": workload_of(
+        gradient("conv2d n=2 c=3 h=9 w=13 o=7 r=3 s=3 padding=1", "filter")
+    ),
+}
 
 
 @pytest.mark.parametrize("layout", BUGS)
 def test_every_planted_bug_is_found(layout, tmp_path):
-    w = workload(f"{IMAGE} dilation=2 layout=NHWC" if layout == "channels last" else IMAGE)
+    w = BROKEN[layout]
     target = dataclasses.replace(
         machine(vector_bytes=16), isa="generic", bf16_dot=False, flags=("-O0",)
     )
-    values = {**FIXED, "pack_right": True, "block_depth": 128, "block_columns": 64}
+    columns = 16 if layout == "by the filter" else 64
+    values = {**FIXED, "pack_right": True, "block_depth": 128, "block_columns": columns}
     template = WindowsTemplate(w, target)
     chosen = tuple((d.name, values[d.name]) for d in template.decisions)
     right = template.lower(Schedule("windows", chosen))
