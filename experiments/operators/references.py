@@ -10,6 +10,8 @@ from experiments.operators.families import segments, windows
 from experiments.operators.families.case import Case
 from experiments.operators.families.cases import (
     CHANNELS_LAST,
+    CUMSUM,
+    CUMSUM_DOWN,
     FUSED,
     HEADS,
     LOSS,
@@ -179,6 +181,8 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     LOSS: loss,
     CHANNELS_LAST: lambda x: x.permute(0, 2, 3, 1).contiguous(),
     HEADS: lambda x: x.permute(0, 2, 1, 3).contiguous(),
+    CUMSUM: lambda x: x.cumsum(1),
+    CUMSUM_DOWN: lambda x: x.cumsum(0),
 }
 """References by the operator's name, or a program's text; arguments are called like operands."""
 

@@ -143,6 +143,14 @@ ROWS = {
     "extremes": '"m[i] = max[j](x[i,j]); n[i] = min[j](x[i,j] * w[j]); -> m, n" i=700 j=900 '
     "dtype=bfloat16",
 }
+SCANS = {
+    "prefixes": "cumsum shape=300x3001 over=1",
+    "prefixes down": "cumsum shape=1900x333 over=0 kind=exclusive dtype=bfloat16",
+    "suffixes": "cumsum shape=70x5000 over=1 kind=reverse dtype=float16",
+    "prefixes of few rows": "cumsum shape=2x20000 over=1 kind=reverse_exclusive",
+    "prefixes of prefixes": '"s[r,i] = sum[j: j < i](x[r,j] * w[j]); '
+    'y[r,i] = sum[k: k <= i](s[r,k] / (k + 1)) + b[r]" r=500 i=1003 j=1003 k=1003',
+}
 KEPT = {
     "depthwise": "conv2d n=3 c=40 h=29 w=31 o=40 groups=40 r=3 s=3 padding=1 layout=NHWC "
     'dtype=bfloat16 epilogue="relu(x + bias[o])"',
@@ -271,6 +279,17 @@ DIVIDED: Mapping[str, str] = {
 }
 """Programs of several kernels."""
 CASES: Mapping[str, str] = (
-    LOW_BITS | PRODUCTS | FEW_ROWS | CHAINS | PAIRS | DIVIDED | ROWS | KEPT | MAPS | STAGES | LARGE
+    LOW_BITS
+    | PRODUCTS
+    | FEW_ROWS
+    | CHAINS
+    | PAIRS
+    | DIVIDED
+    | ROWS
+    | SCANS
+    | KEPT
+    | MAPS
+    | STAGES
+    | LARGE
 )
 """Texts of workloads by name."""

@@ -18,6 +18,7 @@ TEMPLATES = TemplateList(
         "chained_deep": "chained_deep:ChainedDeep",
         "pairwise": "pairwise:CudaPairwise",
         "hopper_reduced": "hopper_reduced:HopperReduced",
+        "scan": "scan:CudaScan",
         "rows": "rows:CudaRows",
         "kept": "kept:CudaKept",
         "windows": "windows:CudaWindows",

@@ -13,7 +13,7 @@ from experiments.models.images import Convolution
 from experiments.operators.convolutions import EPILOGUES, LAYERS, Layer, convolved, fused
 from experiments.operators.exploring.known import known_schedules
 from experiments.operators.families.case import Case
-from experiments.operators.families.cases import FAMILIES, case
+from experiments.operators.families.cases import CUMSUM, CUMSUM_DOWN, FAMILIES, case
 from experiments.operators.families.layers import layer
 from experiments.operators.families.segments import FUSED, LAWS, Segmented
 from experiments.operators.families.windows import (
@@ -39,6 +39,7 @@ def small(operator: str) -> Case:
     measured = [c for families in FAMILIES.values() for cases in families.values() for c in cases]
     axes = next((c.parameters for c in measured if c.operator == operator), (("r", 5), ("c", 33)))
     sizes = {"d": 8, "words": 9, "r": 5, "c": 33}
+    sizes |= {"i": 7, "j": 7} if operator in (CUMSUM, CUMSUM_DOWN) else {}
     extents = {a: sizes.get(a, 3 + i) for i, (a, _) in enumerate(axes) if a != "dtype"}
     return case(operator, "float32", **extents)
 

@@ -19,6 +19,8 @@ TRANSPOSED = "y[j, i] = x[i, j]"
 FUSED = "y[j, i] = relu(x[i, j] + b[i])"
 CHANNELS_LAST = "y[n, h, w, c] = x[n, c, h, w]"
 HEADS = "y[a, c, b, d] = x[a, b, c, d]"
+CUMSUM = "y[r, i] = sum[j: j <= i](x[r, j])"
+CUMSUM_DOWN = "y[i, r] = sum[j: j <= i](x[j, r])"
 ROUTED = """g: float32[i]
 p[i, j] = sum[d](x[i, d] * u[j, d])
 y[i] = argmax[j](p[i, j])
@@ -55,6 +57,12 @@ def loss(i: int, j: int, d: int, dtype: str) -> Case:
     return replace(words, title=f"loss {i}x{j}x{d} {dtype}", slack=TRUNCATED)
 
 
+def cumsum(text: str, r: int, i: int, dtype: str) -> Case:
+    """Return the sums over the prefixes of ``r`` rows of ``i`` elements."""
+    down = " down" * (text == CUMSUM_DOWN)
+    return replace(case(text, dtype, r=r, i=i, j=i), title=f"cumsum{down} {r}x{i} {dtype}")
+
+
 GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
     "rows": (
         *(case(name, "bfloat16", r=r, c=c) for r, c in LARGE for name in NORMS),
@@ -82,6 +90,12 @@ GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
         case("swiglu", "float32", r=4096, c=4096),
         case("embedding", "float32", t=16384, d=1024, words=32000),
         case(TRANSPOSED, "bfloat16", i=1024, j=1024),
+    ),
+    "scans": (
+        cumsum(CUMSUM, 32768, 4096, "float32"),
+        cumsum(CUMSUM, 32768, 4096, "bfloat16"),
+        cumsum(CUMSUM, 8, 1 << 22, "float32"),
+        cumsum(CUMSUM_DOWN, 4096, 32768, "float32"),
     ),
     "several": (
         replace(case("gated_matmul", "bfloat16", m=512, **LAYER), slack=TRUNCATED),

@@ -19,11 +19,14 @@ from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.derivation.rounding.rows import row_axis
 from tilewright.spaces.derivation.rounding.signs import with_signs
 from tilewright.spaces.kernel import Argument, Call, Kernel, Role, Source
+from tilewright.spaces.language.prefixes import prefix_of
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.workloads.array import Array
 
 BETWEEN = 1 << 30
 """Bytes of all stages that later ones read, of one piece."""
+MOST_TERMS = 1 << 40
+"""Terms of sums over prefixes, of which a device adds up all of each; more take it seconds."""
 ALIGNMENT = 256
 
 
@@ -43,9 +46,16 @@ def read_operand(operand: Array) -> Array:
 
 
 def fits(program: Program) -> bool:
-    """Tell whether a program's pieces are small enough for a device."""
+    """Tell whether a program's pieces are small enough for a device, and its prefixes few or
+    short."""
     axis, (along, whole) = row_axis(program), _bytes_between(program)
-    return whole + (along // program.extent[axis] if axis else 0) <= BETWEEN
+    small = whole + (along // program.extent[axis] if axis else 0) <= BETWEEN
+    return small and _terms_of_prefixes(program) <= MOST_TERMS
+
+
+def _terms_of_prefixes(program: Program) -> int:
+    prefixed = (stage for stage in program.stages if prefix_of(program, stage))
+    return sum(prod(program.shape((*stage.axes, *stage.over))) for stage in prefixed)
 
 
 def rows_of_a_piece(program: Program) -> int | None:

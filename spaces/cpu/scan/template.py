@@ -21,11 +21,12 @@ from tilewright.spaces.cpu.rows.served import row_expressions
 from tilewright.spaces.cpu.rows.work import CALL_REGISTERS, steps
 from tilewright.spaces.cpu.scan.prelude import prelude
 from tilewright.spaces.cpu.scan.rules import COLUMNS, ROWS, across, scan_rules
-from tilewright.spaces.cpu.scan.served import cached_scan, why_no_scan
+from tilewright.spaces.cpu.scan.served import why_no_scan
 from tilewright.spaces.cpu.scan.traffic import scan_quantities
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.vectors import wide
+from tilewright.spaces.derivation.scans.served import cached_scan
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.schedule import Schedule

@@ -62,6 +62,17 @@ class Beside:
             "row[k]", {read: f"{self._own(read)}[k]" for read in self.context.beside}
         )
 
+    def pointers(self) -> list[str]:
+        """Print pointers to where the rows of operands start."""
+        context, lines = self.context, []
+        for read, access in context.accesses.items():
+            if read in context.common:
+                continue
+            name, count = f"from{context.name(read)}", context.rows_of(read)
+            lines.append(f"const {C_TYPES[access.array.dtype]} *{name}[{count}];")
+            lines += per_row(count, [f"{name}[k] = {access.argument} + {self.start(access)};"])
+        return lines
+
     def _read(self, reads: Sequence[Read]) -> list[str]:
         lines = []
         for read in reads:

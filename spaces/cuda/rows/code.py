@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, islice
 
-from tilewright.spaces.cuda import scalar_math
-from tilewright.spaces.cuda.abi import C_TYPES, OPEN_EXTENT, function, open_tiles
+from tilewright.spaces.cuda.abi import function, open_tiles
 from tilewright.spaces.cuda.rows.beside import Beside
 from tilewright.spaces.cuda.rows.context import Context
 from tilewright.spaces.cuda.rows.long_sums import per_row
 from tilewright.spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins
 from tilewright.spaces.cuda.rows.outputs import ElementOutputs, row_outputs
-from tilewright.spaces.cuda.rows.reducers import States, helpers
-from tilewright.spaces.cuda.rows.source import ENTRY, SATURATED
+from tilewright.spaces.cuda.rows.prelude import prelude
+from tilewright.spaces.cuda.rows.reducers import States
 from tilewright.spaces.cuda.rows.sweep import Level, Sweep, copies, hold, shared_by_rows
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.rows.passes import Pass
@@ -53,15 +52,9 @@ class RowsCode:
             shared_bytes=self.shared_bytes,
             open_grid=self._open_grid,
         )
-        short = all(output.element.bytes <= 2 for output in program.outputs)
-        functions = scalar_math.prelude({*scalar_math.ALWAYS, *program.functions}, short)
-        entry = ENTRY if self.context.rows.gathers else ""
-        entry += SATURATED if any(o.dtype == "int64" for o in program.operands) else ""
-        prelude = functions + helpers(self.context.real) + entry
         given = arguments(program.operands, program.outputs)
-        return Kernel(
-            Source("cuda", prelude, self.source), Call(self.entry, given, launches=(launch,))
-        )
+        source = Source("cuda", prelude(self.context.rows), self.source)
+        return Kernel(source, Call(self.entry, given, launches=(launch,)))
 
     @property
     def _open_grid(self) -> OpenGrid | None:
@@ -155,15 +148,7 @@ class RowsCode:
         """The CUDA C++ of the entry."""
         bounds, lines = f"{self.threads}, {self.context.number('blocks_per_sm')}", self._threads()
         lines += self._loop()
-        return "\n".join(function(self.entry, bounds, self._parameters(), lines)) + "\n"
-
-    def _parameters(self) -> str:
-        program = self.context.rows.program
-        inputs = [f"const {C_TYPES[o.dtype]} *__restrict__ " for o in program.operands]
-        outputs = [f"{C_TYPES[o.dtype]} *__restrict__ " for o in program.outputs]
-        names = self.context.arguments.values()
-        given = [*map("".join, zip([*inputs, *outputs], names, strict=True))]
-        return ", ".join([*given, *[f"int {OPEN_EXTENT}"] * self._is_open])
+        return "\n".join(function(self.entry, bounds, self.context.parameters, lines)) + "\n"
 
     def _threads(self) -> list[str]:
         """Print the declarations of ``group``, the row of the tile, and ``part``, the thread in
@@ -221,7 +206,7 @@ class RowsCode:
 
         The copies of a tile are one group of ``cp.async``.
         """
-        lines = [*self._place("next"), *self._beside.places(), *self._pointers()]
+        lines = [*self._place("next"), *self._beside.places(), *self._beside.pointers()]
         lines += copies(self.context, buffer)
         test = f"const int next = {tile} + {distance}; next < {self.tile_count}"
         return [*CUDA.when(test, lines), "tw::cp_async_commit();"]
@@ -240,7 +225,7 @@ class RowsCode:
         passes = [line for states, merging in self.passes for line in self._pass(states, merging)]
         elements = ElementOutputs(context)
         return [
-            *self._pointers(),
+            *self._beside.pointers(),
             *arrived,
             *hold(context, self._prefetches),
             *further,
@@ -270,18 +255,6 @@ class RowsCode:
     @property
     def _beside(self) -> Beside:
         return Beside(self.context, self._place)
-
-    def _pointers(self) -> list[str]:
-        """Print pointers to where the rows of operands start."""
-        context, lines = self.context, []
-        for read, access in context.accesses.items():
-            if read in context.common:
-                continue
-            name, count = f"from{context.name(read)}", context.rows_of(read)
-            start = self._beside.start(access)
-            lines.append(f"const {C_TYPES[access.array.dtype]} *{name}[{count}];")
-            lines += per_row(count, [f"{name}[k] = {access.argument} + {start};"])
-        return lines
 
     # -- passes --------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index
-from tilewright.spaces.cuda.abi import open_count
+from tilewright.spaces.cuda.abi import C_TYPES, OPEN_EXTENT, open_count
 from tilewright.spaces.cuda.block_sums import BLOCK
 from tilewright.spaces.cuda.plan import Number, Plan, Size
 from tilewright.spaces.cuda.rows.source import Access, digits
@@ -89,6 +89,16 @@ class Context(Plan):
         inputs = {o.name: f"in{n}" for n, o in enumerate(self.rows.program.operands)}
         outputs = {o.name: f"out{n}" for n, o in enumerate(self.rows.program.outputs)}
         return {**inputs, **outputs}
+
+    @property
+    def parameters(self) -> str:
+        """The C parameters of the kernel."""
+        program = self.rows.program
+        inputs = [f"const {C_TYPES[o.dtype]} *__restrict__ " for o in program.operands]
+        outputs = [f"{C_TYPES[o.dtype]} *__restrict__ " for o in program.outputs]
+        names = self.arguments.values()
+        given = [*map("".join, zip([*inputs, *outputs], names, strict=True))]
+        return ", ".join([*given, *[f"int {OPEN_EXTENT}"] * (self.rows_each is not None)])
 
     @cached_property
     def accesses(self) -> Mapping[Read, Access]:

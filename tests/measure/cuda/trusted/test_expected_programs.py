@@ -321,3 +321,10 @@ def test_mistakes_in_them_show(emulator):
         if found.error_kind is None:
             with pytest.raises(AssertionError, match="Not equal"):
                 agree(made, found.outputs, allowed(made, inputs))
+
+
+def test_long_prefixes_are_added_up_by_the_host_which_takes_linear_time():
+    text = "y[r,i] = sum[j: j <= i](x[r,j])"
+    assert fits(program(text, r=32768, i=4096, j=4096))
+    assert not fits(program(text, r=8, i=1 << 22, j=1 << 22))
+    assert fits(program("y[r] = sum[j](x[r,j])", r=8, j=1 << 22))
