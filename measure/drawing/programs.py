@@ -23,9 +23,10 @@ from tilewright.measure.drawing.program_sensitivity import (
     mistakes_planted,
     sensitivity,
 )
-from tilewright.measure.drawing.sampling import points, sample, sizes_of_rows
+from tilewright.measure.drawing.sampling import axes_of_rows, points, sample, sizes_of_rows
 from tilewright.spaces.derivation.rounding.allowance import allowed
-from tilewright.spaces.derivation.rounding.rows import Rows, row_axes, row_axis
+from tilewright.spaces.derivation.rounding.carried import carried_linearly, stages_of
+from tilewright.spaces.derivation.rounding.rows import Rows, row_axis
 from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranges import expected_points, ranges
@@ -86,10 +87,14 @@ class ProgramDraw:
         return out
 
     def _pieces(self) -> Iterator[Rows]:
-        """Yield the rows in parts of :data:`PIECE` points."""
+        """Yield the rows in parts of :data:`PIECE` points, or of one row's positions."""
         program = self.program
-        sizes = sizes_of_rows(program, PIECE, row_axes(program), kept=1)
-        which = {axis: np.arange(program.extent[axis]) for axis in row_axes(program)}
+        carried = carried_linearly(program)
+        if carried is not None and self.rows is not None and carried.position in self.rows.which:
+            carried = None
+        axes = axes_of_rows(program, carried)
+        sizes = sizes_of_rows(program, PIECE, axes, kept=1, carried=carried)
+        which = {axis: np.arange(program.extent[axis]) for axis in axes}
         which |= self.rows.which if self.rows else {}
         cut = [
             [values[first : first + sizes[axis]] for first in range(0, len(values), sizes[axis])]
@@ -130,7 +135,8 @@ class ProgramInputs:
             pause,
         )
         self._most = most or Points(SEARCH_POINTS, FINAL_POINTS)
-        large = points(workload.program) > self._most.search
+        self._carried = None if self._most.one_axis else carried_linearly(workload.program)
+        large = points(workload.program, carried=self._carried) > self._most.search
         self._kept = large and row_axis(workload.program) is None
         self._first = self._drawn(np.random.default_rng(seed), None) if self._kept else None
 
@@ -140,7 +146,8 @@ class ProgramInputs:
             return self._first
         generator = np.random.default_rng(seed)
         most = self._most.final if final else self._most.search
-        rows = sample(self.workload.program, most, generator, self._most.one_axis)
+        one_axis, carried = self._most.one_axis, self._carried
+        rows = sample(self.workload.program, most, generator, one_axis, carried)
         return self._drawn(generator, rows)
 
     def _drawn(self, generator: np.random.Generator, rows: Rows | None) -> ProgramDraw:
@@ -164,15 +171,18 @@ def evaluation_seconds(program: Program, most: int = SEARCH_POINTS) -> float:
     """Estimate the seconds for computing the allowed bounds of a draw, at ``most`` points at
     most.
     """
-    return POINT_SECONDS * min(points(program), most)
+    return POINT_SECONDS * min(points(program, carried=carried_linearly(program)), most)
 
 
 def evaluation_bytes(program: Program) -> int:
     """Memory that it takes to draw inputs and to evaluate a piece of a program, beside the inputs
     themselves."""
     drawing = 2 * 8 * max((operand.size for operand in program.operands), default=0)
-    sizes = sizes_of_rows(program, PIECE, row_axes(program), kept=1)
-    stages = sum(_elements(program, stage, sizes) for stage in program.stages)
+    carried = carried_linearly(program)
+    axes = axes_of_rows(program, carried)
+    sizes = sizes_of_rows(program, PIECE, axes, kept=1, carried=carried)
+    every = program.stages if carried is None else stages_of(carried)
+    stages = sum(_elements(program, stage, sizes) for stage in every)
     return BETWEEN + max(drawing, WIDE * stages)
 
 

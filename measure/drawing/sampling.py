@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import lcm, prod
 
 import numpy as np
 
 from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.derivation.recurrent.view import Recurrence
+from tilewright.spaces.derivation.rounding.carried import (
+    axes_of_pairs,
+    points_of_state,
+    stages_of,
+)
 from tilewright.spaces.derivation.rounding.rows import Rows, row_axes, row_axis
 from tilewright.spaces.language.evaluation import largest_array
+from tilewright.spaces.language.prefixes import axes_of_points
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranges import expected_points, ranges
 from tilewright.spaces.language.tree import Binary, Comparison, Number, Read
@@ -24,13 +31,26 @@ KEPT = 4
 """Values of each row axis that a sample has, as far as it has room."""
 
 
-def points(program: Program, sizes: Mapping[str, int] | None = None) -> int:
+def points(
+    program: Program,
+    sizes: Mapping[str, int] | None = None,
+    carried: Recurrence | None = None,
+) -> int:
     """Count the points of the stage that takes longest to evaluate, reduced axes included. For a
     sum of products, which a BLAS computes, count the elements of its largest factor, or a few for
-    each term. Axes have ``sizes``, by default their extents.
+    each term. Axes have ``sizes``, by default their extents. A state that is ``carried`` along all
+    positions takes linear time.
     """
-    known = sizes or program.extent
-    return max(_points(program, stage, known) for stage in program.stages)
+    return max(_each(program, sizes or program.extent, carried))
+
+
+def _each(program: Program, sizes: Mapping[str, int], carried: Recurrence | None) -> Iterator[int]:
+    """Yield the points of each stage that is evaluated."""
+    for stage in program.stages if carried is None else stages_of(carried):
+        if carried is not None and stage.name == carried.name:
+            yield points_of_state(carried, sizes)
+        else:
+            yield _points(program, stage, sizes)
 
 
 def _points(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
@@ -39,7 +59,7 @@ def _points(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
         others = {*stage.axes, *stage.over} - {found.row, found.entry}
         entries = expected_points(program, found, sizes[found.row])
         return entries * prod(whole[axis] for axis in others)
-    every = prod(whole[axis] for axis in (*stage.axes, *stage.over))
+    every = prod(whole[axis] for axis in axes_of_points(program, stage))
     if largest_array(program, stage, whole) == every:
         return every
     return max(every // TERMS, *_arrays(stage, whole))
@@ -55,7 +75,11 @@ def _arrays(stage: Stage, sizes: Mapping[str, int]) -> list[int]:
 
 
 def sizes_of_rows(
-    program: Program, most: int, axes: Collection[str], kept: int = KEPT
+    program: Program,
+    most: int,
+    axes: Collection[str],
+    kept: int = KEPT,
+    carried: Recurrence | None = None,
 ) -> dict[str, int]:
     """Choose sizes of all axes for rows of ``most`` points. The sizes of ``axes`` are halved as
     long as that makes fewer points, at each step where it leaves the least work, down to the size
@@ -64,35 +88,44 @@ def sizes_of_rows(
     sizes, runs = dict(program.extent), runs_of(program)
     for least in (kept, 1):
         fewest = {a: min(sizes[a], max(least, 2 * runs.get(a, 0))) for a in axes}
-        while (found := points(program, sizes)) > most:
+        while (found := points(program, sizes, carried)) > most:
             halves = {a: max(fewest[a], sizes[a] // 2) for a in axes if sizes[a] > fewest[a]}
-            fewer = [a for a in halves if points(program, sizes | {a: halves[a]}) < found]
+            every = {a: list(_each(program, sizes | {a: halves[a]}, carried)) for a in halves}
+            fewer = [a for a in halves if max(every[a]) < found]
             if not fewer:
                 break
-            axis = min(fewer, key=lambda a: (_all_points(program, sizes | {a: halves[a]}), a))
+            axis = min(fewer, key=lambda a: (sum(every[a]), a))
             sizes[axis] = max(halves[axis], sizes[axis] * most // found)
     return sizes
 
 
-def _all_points(program: Program, sizes: Mapping[str, int]) -> int:
-    return sum(_points(program, stage, sizes) for stage in program.stages)
-
-
 def sample(
-    program: Program, most: int, generator: np.random.Generator, one_axis: bool = False
+    program: Program,
+    most: int,
+    generator: np.random.Generator,
+    one_axis: bool = False,
+    carried: Recurrence | None = None,
 ) -> Rows | None:
     """Return the rows of ``most`` points, but one at least; None for all of them. Along the
-    :func:`row_axis` alone, if ``one_axis``."""
-    axes = [a for a in [row_axis(program)] if a] if one_axis else row_axes(program)
-    if not axes or points(program) <= most:
+    :func:`row_axis` alone, if ``one_axis``; at all positions of a state that is ``carried``."""
+    axes = [a for a in [row_axis(program)] if a] if one_axis else axes_of_rows(program, carried)
+    if not axes or points(program, carried=carried) <= most:
         return None
-    sizes, extents, runs = sizes_of_rows(program, most, axes), program.extent, runs_of(program)
+    sizes = sizes_of_rows(program, most, axes, carried=carried)
+    extents, runs = program.extent, runs_of(program)
     which = {
         a: choose_places(extents[a], sizes[a], generator, runs.get(a, 1))
         for a in axes
         if sizes[a] < extents[a]
     }
     return Rows(which) if which else None
+
+
+def axes_of_rows(program: Program, carried: Recurrence | None) -> list[str]:
+    """Return the axes along which some rows can be evaluated alone: not along positions of a state
+    that is ``carried``, nor along lanes which share what pairs of these have."""
+    shared = () if carried is None else axes_of_pairs(carried)
+    return [axis for axis in row_axes(program) if axis not in shared]
 
 
 def runs_of(program: Program) -> dict[str, int]:

@@ -25,6 +25,7 @@ from math import prod
 from tilewright.spaces.derivation.algebra import (
     ZERO,
     factors,
+    negated,
     number,
     plus,
     product,
@@ -44,17 +45,19 @@ class Decay:
     """Powers of ``function`` that terms have, beside the largest one so far.
 
     From one position to the next, that grows by ``growth``, and then it is ``term`` at least, the
-    exponent of what is added. The exponent of what is read is ``reading`` beside it.
+    exponent of what is added. The exponent of what is read is ``reading`` beside it. The growth of
+    running ``sums`` is what they add up; other kernels take differences of the sums themselves.
     """
 
     function: str
     growth: Expression
     term: Expression
     reading: Expression
+    sums: tuple[Expression, ...] = ()
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """All of them."""
+        """The exponents that kernels compute."""
         return (self.growth, self.term, self.reading)
 
     @property
@@ -107,6 +110,15 @@ class Recurrence:
             if stage.name != self.name
             and (not stage.reducer or prefix_of(self.program, stage))
             and set(within).isdisjoint(stage.axes)
+        )
+
+    @property
+    def merged(self) -> tuple[Stage, ...]:
+        """The sums within terms, whose axes are inner ones of the state."""
+        return tuple(
+            stage
+            for stage in self.program.stages
+            if stage.reducer and stage.name != self.name and stage not in self.others
         )
 
     @property
@@ -203,7 +215,13 @@ def _decay(
     whole = plus(added_up(*own.growing, *other.growing), other.rest)
     if growth == whole == own.rest == ZERO:
         return None
-    return Decay(term.function, *map(plain, (growth, whole, own.rest)))
+    parts = dict.fromkeys((*own.growing, *(negated(part) for part in other.growing)))
+    sums = tuple(part for part in map(plain, parts) if _reads_stages(program, part))
+    return Decay(term.function, plain(growth), plain(whole), plain(own.rest), sums)
+
+
+def _reads_stages(program: Program, node: Expression) -> bool:
+    return any(read.name in program.stage for read in node.value_reads)
 
 
 def _summed(program: Program) -> tuple[Stage, Prefix]:

@@ -12,12 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
+from tilewright.spaces.derivation.recurrent.view import Recurrence
 from tilewright.spaces.derivation.rounding.approximate import Approximate, bounds
 from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
+from tilewright.spaces.derivation.rounding.carried import (
+    carried_linearly,
+    carried_sum,
+    stages_of,
+)
 from tilewright.spaces.derivation.rounding.ranged_arrays import (
     RangedArrays,
     along_of,
@@ -55,7 +61,7 @@ def allowed(
     program = with_signs(program)
     context, arrays = _begun(program, inputs, rows, pause, known)
     with np.errstate(all="ignore"):
-        for stage in program.stages:
+        for stage in context.stages:
             arrays[stage.name] = context.stage(stage, arrays)
         return {o.name: _stored(context.rules, arrays[o.name], o.element) for o in program.outputs}
 
@@ -124,8 +130,21 @@ class _Context:
     places: Mapping[str, Places]
     pause: Callable[[], None]
 
+    @cached_property
+    def carried(self) -> Recurrence | None:
+        """The sum that a state is carried for, where all its positions are evaluated."""
+        view = carried_linearly(self.program)
+        return None if view is None or view.position in self.rows.which else view
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """The stages that are evaluated, without those that a state stands for."""
+        return self.program.stages if self.carried is None else stages_of(self.carried)
+
     def stage(self, stage: Stage, arrays: Mapping[str, Approximate]) -> Approximate:
         """Return the stage in pieces along the longest axis that it keeps."""
+        if self.carried is not None and stage.name == self.carried.name:
+            return self._carried(self.carried, arrays)
         if (found := ranges(self.program).of(stage)) is not None:
             return self._ranged(stage, found, arrays)
         values = self.rows.values(self.program, stage)
@@ -143,6 +162,20 @@ class _Context:
             meaning = ApproximateArrays(self.rules, arrays, grid(part), self.program, self.places)
             pieces.append(_piece(self.program, stage, meaning))
         return _joined(pieces, longest) if len(pieces) > 1 else pieces[0]
+
+    def _carried(self, view: Recurrence, arrays: Mapping[str, Approximate]) -> Approximate:
+        """Return the sum that a state is carried for."""
+        known = self.rows.values(self.program, self.program.stage[view.name])
+        whole = {axis: np.arange(self.program.extent[axis]) for axis in view.inner}
+        axes = (*view.rows, view.position, *view.inner, view.lane)
+        meaning, kept = (
+            ApproximateArrays(self.rules, arrays, grid(points), self.program, self.places)
+            for points in (
+                {axis: {**known, **whole}[axis] for axis in axes},
+                {axis: known[axis] for axis in self.program.stage[view.name].axes},
+            )
+        )
+        return carried_sum(view, meaning, kept, self.pause)
 
     def meaning(self, stage: Stage, arrays: Mapping[str, Approximate]) -> ApproximateArrays:
         """Return the meaning of expressions at all points of a stage."""
