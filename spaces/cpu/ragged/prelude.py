@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from functools import lru_cache
 
 from tilewright.spaces.cpu.kept import prelude as kept
@@ -36,7 +36,16 @@ static inline long tw_row_of_@D@(const @T@ *starts, long rows, long entry) {
 @lru_cache(maxsize=64)
 def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
     """Return the C text for kernels in ``element`` whose programs call ``functions``."""
-    text = kept.prelude(functions, target, element) + _WITHIN
-    for dtype in STARTS:
-        text += _ROW_OF.replace("@D@", dtype).replace("@T@", TABLE_TYPES[dtype])
-    return text
+    return kept.prelude(functions, target, element) + _rows()
+
+
+def shared(preludes: Iterable[str]) -> str:
+    """Return the definitions of these alone if any of some preludes has them; else the empty
+    string."""
+    return _rows() if any(_rows() in text for text in preludes) else ""
+
+
+@lru_cache(maxsize=1)
+def _rows() -> str:
+    found = (_ROW_OF.replace("@D@", d).replace("@T@", TABLE_TYPES[d]) for d in STARTS)
+    return "".join([_WITHIN, *found])

@@ -11,6 +11,7 @@ from tilewright.spaces.cpu.blocked.template import BlockedTemplate
 from tilewright.spaces.cpu.chained.prelude import own
 from tilewright.spaces.cpu.kept.prelude import prelude
 from tilewright.spaces.cpu.loops.template import CpuLoops
+from tilewright.spaces.cpu.ragged import prelude as ragged
 from tilewright.spaces.cpu.scan import prelude as scans
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import wide
@@ -67,6 +68,7 @@ class StagedTemplate(Staged):
         shared = prelude(self.functions, self.cpu, "float32") + own(self.cpu)
         preludes, lanes = [kernel.source.prelude for kernel in kernels], self.cpu.lanes(FLOAT)
         shared += scans.shared(lanes, preludes) + wide.shared(lanes, preludes)
+        shared += ragged.shared(preludes)
         return c_kernel(self.workload, shared, code)
 
 
