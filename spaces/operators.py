@@ -99,7 +99,7 @@ def written_program(workload: Workload) -> Program:
     operator writes it."""
     from tilewright.spaces.named import named
 
-    made: Program | None = getattr(workload, "program", None)
+    made: Program | None = getattr(workload, "written", None) or getattr(workload, "program", None)
     return named(workload.operator).program(dict(workload.parameters)) if made is None else made
 
 

@@ -171,6 +171,11 @@ MAPS = {
     "words": "embedding t=700 d=520 words=3000 dtype=float32",
     "to 8 bits": '"x: bfloat16; y: float8_e4m3fn; y[j,i] = x[i,j] * 0.5" i=272 j=336',
 }
+CROSS = "{0,0,0, 0,0,.7, 0,-.7,0, 0,0,-.7, 0,0,0, .7,0,0, 0,.7,0, -.7,0,0, 0,0,0}"
+MAPS |= {
+    "constants": f'"C: float32[3,3,3] = {CROSS}; z[e,k,u] = sum[i,j](C[i,j,k] * x[e,i,u] * y[e,j])"'
+    " e=301 k=3 u=72 i=3 j=3 dtype=bfloat16",
+}
 STAGES = {
     "gated": "gated_matmul m=200 n=264 k=328 dtype=bfloat16",
     "gated, few rows": "gated_matmul m=5 n=1032 k=520 dtype=float16",

@@ -61,7 +61,7 @@ Tables = Annotated[
     typer.Option(
         "--table",
         metavar="NAME=FILE",
-        help="The entries of a table, from a .npy file, instead of drawn ones.",
+        help="The entries of a table, or the elements of a constant, from a .npy file.",
     ),
 ]
 

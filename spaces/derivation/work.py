@@ -11,6 +11,7 @@ from math import prod
 
 from tilewright.spaces.derivation.algebra import constant, factors
 from tilewright.spaces.derivation.domain import needed, points
+from tilewright.spaces.derivation.literals import is_place
 from tilewright.spaces.derivation.recurrent.view import Recurrence, cached_recurrence
 from tilewright.spaces.language.functions import FUNCTIONS
 from tilewright.spaces.language.prefixes import axes_of_points
@@ -128,6 +129,9 @@ def _operations(expressions: tuple[Expression, ...]) -> Iterator[Expression]:
         if isinstance(node, Read | AxisValue | Number) or node in seen:
             continue
         seen.add(node)
+        if isinstance(node, Select) and is_place(node.condition):
+            todo += (node.then, node.otherwise)  # decided when kernels are made
+            continue
         todo += node.children
         if isinstance(node, Binary | Call | Comparison | Negation | Select):
             yield node

@@ -49,6 +49,8 @@ class _Description:
         operand = self._program.operand[name]
         drawn = operand.drawn
         entries = f" {drawn}" if drawn else ""
+        if operand.elements is not None:
+            entries = f" = {operand.elements}"
         return f"{array_text(operand)}{entries}"
 
     def _all_labels(self) -> list[Labels]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.spaces.dtypes import EXACT_WIDE
+from tilewright.spaces.language.constants import constant_arrays
 from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS, Reducer
 from tilewright.spaces.language.meaning import Operations
 from tilewright.spaces.language.prefixes import axes_of_points, divided_axis, prefix_of
@@ -89,7 +90,8 @@ def _stages(program: Program, inputs: Arrays, found: Ranges) -> dict[str, np.nda
     from tilewright.spaces.language.ranged import RangedStages
 
     ranged = RangedStages(program, found, CHUNK)
-    values = {o.name: _wide(o.plain(inputs[o.name])) for o in program.operands}
+    given = {**inputs, **constant_arrays(program)}
+    values = {o.name: _wide(o.plain(given[o.name])) for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
             if (own := found.of(stage)) is not None:

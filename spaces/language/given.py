@@ -57,14 +57,15 @@ def _kept(name: str, folder: Path) -> np.ndarray:
         entries = read_table(folder / f"{name}.npy")
     except InputError:
         entries = None
-    if entries is None or digest_of(entries) != name:
+    if entries is None or entries.dtype != np.int64 or digest_of(entries) != name:
         raise InputError(f"the table {name} is not here; give it again, such as --table row=FILE")
     entries.setflags(write=False)
     return entries
 
 
 def read_table(file: Path) -> np.ndarray:
-    """Return the whole numbers in a file of NumPy's; :class:`InputError` if it holds others."""
+    """Return the whole numbers in a file of NumPy's in int64, or its numbers of floating point in
+    float64; :class:`InputError` if it holds others."""
     try:
         if file.stat().st_size > LARGEST_FILE:
             raise InputError(f"{file} is no table: over {LARGEST_FILE} bytes")
@@ -72,10 +73,10 @@ def read_table(file: Path) -> np.ndarray:
     except (OSError, ValueError, EOFError) as error:
         reason = getattr(error, "strerror", None) or "it is no array of NumPy's (.npy)"
         raise InputError(f"cannot read the table {file}: {reason}") from None
-    if not isinstance(entries, np.ndarray) or entries.dtype.kind not in "iu" or not entries.size:
+    if not isinstance(entries, np.ndarray) or entries.dtype.kind not in "iuf" or not entries.size:
         found = getattr(entries, "dtype", "several arrays")
-        raise InputError(f"{file} holds {found}; allowed: whole numbers, one at least")
-    return entries.astype(np.int64)
+        raise InputError(f"{file} holds {found}; allowed: real numbers, one at least")
+    return entries.astype(np.float64 if entries.dtype.kind == "f" else np.int64)
 
 
 def _folder() -> Path:

@@ -51,6 +51,9 @@ def draw(
     scaled = spread.operand or first
     drawn, pointing, middles = {}, pointers_of(program), _middles(program)
     for operand in program.operands:
+        if operand.elements is not None:
+            drawn[operand.name] = operand.array(np.reshape(operand.elements, operand.shape))
+            continue
         scale = spread.scale if operand.name == scaled else 1.0
         wanted = (places or {}).get(operand.name, {})
         part = _part(operand, {dimension: len(at) for dimension, at in wanted.items()})

@@ -41,10 +41,12 @@ class Operand(Array):
     """An array that the program reads; ``drawn`` says how values for it are drawn.
 
     None stands for values of any size: uniform in [-1, 1), or whole numbers from -8 to 7; and for
-    all values that packed codes may have.
+    all values that packed codes may have. A constant has its ``elements``, rows first: kernels have
+    no such operand (:mod:`spaces.derivation.constants`).
     """
 
     drawn: Entries | None = None
+    elements: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,11 @@ class Program:
     def operand(self) -> Mapping[str, Operand]:
         """Operands by name."""
         return {operand.name: operand for operand in self.operands}
+
+    @cached_property
+    def constants(self) -> tuple[Operand, ...]:
+        """The operands that are constants."""
+        return tuple(o for o in self.operands if o.elements is not None)
 
     @cached_property
     def stage(self) -> Mapping[str, Stage]:

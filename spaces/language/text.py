@@ -121,7 +121,23 @@ def operand_text(operand: Operand) -> str:
     """Return the line that declares an operand."""
     drawn = [str(operand.drawn)] if operand.drawn and not operand.packed else []
     packed = ["packed"] if operand.packed else []
-    return _declaration(operand, [*drawn, *packed, *_layout(operand)])
+    declared = _declaration(operand, [*drawn, *packed, *_layout(operand)])
+    if operand.elements is None:
+        return declared
+    return f"{declared} = {_braces(list(map(_signed, operand.elements)), operand.shape)}"
+
+
+def _braces(elements: Sequence[str], shape: Sequence[int]) -> str:
+    """Return the elements of a constant, rows first, with braces around each row."""
+    if len(shape) > 1:
+        size = len(elements) // shape[0]
+        rows = (elements[i * size : (i + 1) * size] for i in range(shape[0]))
+        elements = [_braces(row, shape[1:]) for row in rows]
+    return f"{{{', '.join(elements)}}}"
+
+
+def _signed(value: float) -> str:
+    return f"-{number_text(-value)}" if value < 0 else number_text(value)
 
 
 def _declaration(array: Array, properties: Sequence[str]) -> str:

@@ -31,13 +31,15 @@ class Computation(Workload):
 
     Its identity is what the program means: two that differ in names and writing alone are equal,
     whatever ``operator`` and ``parameters`` they were made from. ``obstacle`` says why it is no
-    product of matrices, in words.
+    product of matrices, in words. ``program`` has no constants; ``written`` has those of the
+    program that it was made from, whose gradient is simpler.
     """
 
     operator: str
     parameters: tuple[tuple[str, Parameter], ...]
     program: Program
     obstacle: str
+    written: Program | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Computation) and self.key == other.key

@@ -9,6 +9,7 @@ from typing import Any
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.algebra import ONE
+from tilewright.spaces.derivation.constants import without_constants
 from tilewright.spaces.derivation.products.addresses import address_of
 from tilewright.spaces.derivation.products.loops import Loop, loops
 from tilewright.spaces.derivation.products.roles import Roles, roles_of
@@ -34,12 +35,13 @@ def workload_of(
     program: Program, operator: str = PROGRAM, parameters: Mapping[str, Parameter] | None = None
 ) -> Workload:
     """Return the workload that computes a program, whoever called it so: a product of matrices if
-    it is one, and else the program itself."""
+    it is one, and else the program itself, with numbers for its constants."""
+    written, program = program, without_constants(program)
     made = matmul_workload(program)
     if isinstance(made, str):
         if packed := next((o.name for o in program.operands if o.packed and not o.coded), None):
             raise InputError(f"{packed} is packed; allowed: one matrix of a product. {made}")
-        return Computation(operator, tuple((parameters or {}).items()), program, made)
+        return Computation(operator, tuple((parameters or {}).items()), program, made, written)
     return replace(made, program=program)
 
 

@@ -59,8 +59,10 @@ def show_command(
       tilewright show --file my.tw r=4096 c=1024
       tilewright show layernorm r=4096 c=1024 --gradient x,weight --saved mean,rstd
     """
+    from tilewright.spaces.derivation.constants import without_constants
+
     made = Differentiated(gradient, saved).program(_program(operator, parameters or [], file))
-    made = with_tables_of(made, table)
+    made = without_constants(with_tables_of(made, table))
 
     from tilewright.scheduler.cli.output import put
     from tilewright.spaces.derivation.facts import describe

@@ -106,7 +106,7 @@ def _straight_rules(side: int) -> list[Rule]:
 
 def _memory_rules(template: MapTemplate) -> list[Rule]:
     plane, cpu = template.plane, template.cpu
-    written = sum(output.array.bytes for output in plane.view.outputs)
+    written = plane.view.written_bytes
     transposed = max((access.array.bytes for access in plane.transposed), default=0)
     room = cpu.l2_bytes // 2
     return [

@@ -38,7 +38,7 @@ class MapTemplate(CpuTemplate):
     """Programs without reductions: copies, transpositions, gathers."""
 
     name: ClassVar[str] = "map"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)

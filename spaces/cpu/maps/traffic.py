@@ -196,7 +196,7 @@ class _Traffic:
     def moved(self) -> dict[str, Any]:
         """Compute the bytes that move between caches and to memory."""
         view, cpu = self.plane.view, self.template.cpu
-        read, written = _bytes(view.loaded), _bytes(view.outputs)
+        read, written = _bytes(view.loaded), view.written_bytes
         line = LINE_BYTES / self.registers.bytes
         touches = np.maximum(1.0, line / self.tiling.tile_rows)  # of a line of what turns
         near = read + written + _bytes(self.plane.transposed) * (touches - 1)

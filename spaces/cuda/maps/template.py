@@ -34,7 +34,7 @@ class CudaMap(CudaTemplate):
     """The template of programs without reductions: copies, transposes, gathers."""
 
     name: ClassVar[str] = "map"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)

@@ -80,6 +80,8 @@ def _operands(program: Program, names: Sequence[str]) -> list[str]:
         if program.operand[name].element.is_integer:
             problem = f"{name} holds whole numbers, which have no gradient"
             raise InputError(f"{problem}; allowed: operands of floating point")
+        if program.operand[name].elements is not None:
+            raise InputError(f"{name} is a constant, which has no gradient; allowed: operands")
         if program.operand[name].packed:
             raise InputError(
                 f"{name} is packed; allowed: a gradient by the matrix as it was before"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -59,6 +59,23 @@ class Nest:
                 merged = {slow.name: (Index(), ()), fast.name: (both.index, (both,))}
                 return self._replaced(merged).merged()
         return self
+
+    def at_places(self, places: Sequence[Mapping[str, int]], keys: Collection[Hashable]) -> Nest:
+        """Return the nest without loops that have values, the same ones at all ``places``: what
+        ``keys`` name is there once for each, as ``key, number``."""
+        values = [
+            {loop.name: loop.index for loop in self.loops}
+            | {name: Index(constant=value) for name, value in at.items()}
+            for at in places
+        ]
+        kept = tuple(loop for loop in self.loops if loop.name not in places[0])
+        indices: dict[Hashable, Index] = {}
+        for key, index in self.indices.items():
+            if key in keys:
+                indices |= {(key, i): index.at(each).ordered for i, each in enumerate(values)}
+            else:
+                indices[key] = index
+        return Nest(kept, indices)
 
     def numbered(self) -> Nest:
         """Loops named after their places: ``a0`` is the slowest, and there is always one."""

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.maps.apart import at_place, places_apart
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.subjects import Subjects
 from tilewright.spaces.errors import InputError
@@ -40,7 +41,8 @@ class MapView:
     """The loop nest of a program without reductions.
 
     ``loops`` run from the slowest to the fastest in the first output's memory. ``values`` is what
-    is written to each of ``outputs``. ``reads`` says where the reads in them find their elements;
+    is written to each of ``outputs``, of which an array has several where selections choose by its
+    place along an axis. ``reads`` says where the reads in them find their elements;
     ``wholes`` what their parts of axes and index tables alone are, of a comparison the left side
     less the right one.
     """
@@ -56,6 +58,11 @@ class MapView:
     def loaded(self) -> tuple[Access, ...]:
         """All reads of arrays, each element of an array once."""
         return tuple(dict.fromkeys(self.reads.values()))
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of all outputs."""
+        return sum(output.bytes for output in self.program.outputs)
 
     def moved(self, output: int) -> Access | None:
         """Return the read that an output copies element by element; None if anything is
@@ -83,17 +90,22 @@ def map_of(program: Program) -> MapView:
         if stage.reducer:
             raise InputError(f"{stage.name} is reduced by {stage.reducer}; a map reduces nothing")
     stages = written_stages(program)
-    values = tuple(inlined(program, stage.body, lambda _: True) for stage in stages)
+    bodies = tuple(inlined(program, stage.body, lambda _: True) for stage in stages)
+    places = places_apart(program, stages, bodies)
+    values = tuple(at_place(body, place) for body in bodies for place in places)
     found = Subjects(program, stages, values)
     for read, place in found.places.items():
         if place.bounds:
             raise InputError(f"{read} leaves {read.name}; a map reads what is there")
-    first = program.outputs[0]
-    nest = found.nest.split().ordered(first.name).merged().numbered()
+    names = [output.name for output in program.outputs]
+    nest = found.nest.at_places(places, names)
+    nest = nest.split().ordered((names[0], 0)).merged().numbered()
     return MapView(
         program=program,
         loops=nest.loops,
-        outputs=tuple(Access(o, nest.indices[o.name]) for o in program.outputs),
+        outputs=tuple(
+            Access(o, nest.indices[o.name, i]) for o in program.outputs for i in range(len(places))
+        ),
         values=values,
         reads={r: Access(program.operand[r.name], nest.indices[r]) for r in found.reads},
         wholes={whole: nest.indices[whole] for whole in found.wholes},

@@ -14,6 +14,8 @@ from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.language.evaluation import OPERATIONS
 from tilewright.spaces.language.given import DIGITS
 from tilewright.spaces.language.program import Entries
+from tilewright.spaces.language.reading.constants import EXAMPLE as CONSTANT
+from tilewright.spaces.language.reading.constants import constant
 from tilewright.spaces.language.reading.expressions import ExpressionReader, Names, parts
 from tilewright.spaces.language.reading.source import Statement
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Negation, Number
@@ -40,11 +42,12 @@ class Declaration:
     leading: int | None = None
     drawn: Entries | None = None
     packed: bool = False
+    elements: tuple[float, ...] | None = None
 
 
 def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Declaration:
     """Return the declaration that a statement spells."""
-    if not isinstance(node.target, ast.Name) or node.value is not None:
+    if not isinstance(node.target, ast.Name):
         statement.fail(f"malformed declaration; allowed: {EXAMPLE}")
     reader = _Reader(statement, names)
     described, properties = node.annotation, {}
@@ -54,6 +57,11 @@ def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Decl
     name, kind = node.target.id, reader.element(described)
     if isinstance(described, ast.Subscript):
         properties["shape"] = reader.shape(described)
+    if node.value is not None:
+        if list(properties) != ["shape"]:
+            statement.fail(f"a constant has a shape, and nothing else; allowed: {CONSTANT}")
+        elements = constant(statement, name, kind, properties["shape"], node.value)
+        properties["elements"] = elements
     if properties.get(PACKED) and kind in CODES:
         properties["drawn"] = Entries(2 ** CODES[kind])
     declared = Declaration(statement, name, kind, **properties)

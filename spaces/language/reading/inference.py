@@ -60,7 +60,8 @@ class Arrays:
         if known and known.packed:
             self._check_packed(known, shape)
         packed = known is not None and known.packed
-        return Operand(name, dtype, shape, *_layout(known, shape), packed=packed, drawn=drawn)
+        elements = known.elements if known else None
+        return Operand(name, dtype, shape, *_layout(known, shape), packed, None, drawn, elements)
 
     def _check_packed(self, known: Declaration, shape: tuple[int, ...]) -> None:
         """Refuse what has no packed order."""

@@ -5,6 +5,7 @@ A program has a line for each stage, ``name[axes] = expression``, and lines that
     axes r=4096, c=1024                      extents, unless the caller gives them
     x: bfloat16[r, c](order=(1, 0))          an array's dtype, shape, order, leading dimension
     t: int32[r](sorted < 8)                  and that its values are indices
+    C: float32[2, 2] = {0, 1, -1, 0}         or what they are, for good
     where j <= i                             what bounds all reductions over an axis it names
     y[i] = sum[j: j <= i](x[j])              what bounds this reduction alone
     -> y, mean                               the outputs; by default the last stage
@@ -118,6 +119,8 @@ class _Reader:
             statement.fail(f"{name!r} is declared twice; allowed: once")
         if declared.drawn and name in self._names.lines:
             statement.fail(f"{name!r} is a stage; only operands are drawn")
+        if declared.elements and name in self._names.lines:
+            statement.fail(f"{name!r} is a stage; only operands are constants")
         if declared.drawn:
             self._names.indices.add(name)
         if declared.dtype == "bool":

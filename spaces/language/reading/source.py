@@ -20,7 +20,7 @@ MOST_SHOWN = 48
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 RESERVED = ("axes", "where", "inf")
 NAMES = f"up to 64 letters, digits and _, but none of {', '.join(RESERVED)}"
-_FOREIGN = re.compile(r"[^A-Za-z0-9_.,+*/%()\[\] <>=!:-]")
+_FOREIGN = re.compile(r"[^A-Za-z0-9_.,+*/%()\[\]{} <>=!:-]")
 _GLUED = re.compile(r"(?<![\w.])(\d++\.?+\d*+|\.\d++)([eE][+-]?\d++)?+[A-Za-z_]")
 """A number with a letter at its end, as in ``1if``, of which Python's parser would warn."""
 
@@ -117,7 +117,7 @@ def _statements(text: str) -> Iterator[Statement]:
             part = part.replace("\t", " ").strip()
             start = start if waiting else number
             waiting = f"{waiting} {part}".strip()
-            opened += sum(part.count(c) for c in "([") - sum(part.count(c) for c in ")]")
+            opened += sum(part.count(c) for c in "([{") - sum(part.count(c) for c in ")]}")
             if waiting and opened <= 0:
                 yield Statement(waiting, start)
                 waiting, opened = "", 0

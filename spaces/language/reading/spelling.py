@@ -60,7 +60,6 @@ CHARACTERS = {
     "?": "a choice is select(c, a, b)",
     '"': "there are no strings",
     "'": "there are no strings",
-    "{": "brackets are ( ) and [ ]",
 }
 """Spellings for characters that the language does not use."""
 EITHER = "write select(a or b, 1, 0) > 0 for a or b"
@@ -122,6 +121,8 @@ def instead(node: ast.expr, source: Source) -> str | None:
             return f"write {source(array)}[{source(first)}, {source(second)}]"
         case ast.Subscript():
             return "brackets follow names; write a stage of its own, s[i] = ..., and read s[i]"
+        case ast.Set() | ast.Dict():
+            return "write a constant, such as C: float32[2] = {1, 2}, and read C[i]"
         case ast.List() | ast.Tuple() | ast.ListComp():
             return "write a stage for each value"
         case ast.Attribute(attr="T"):

@@ -8,6 +8,7 @@ import pytest
 from tests.measure.cuda.emulator.planting import Case, check_right, deferred
 from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tests.spaces.constant_programs import PRODUCT, with_constant
 from tests.spaces.derivation.maps.random_maps import random_map
 from tilewright.measure.cuda.emulator import Emulator
 from tilewright.measure.cuda.emulator.emulator import INTERLEAVINGS
@@ -32,6 +33,9 @@ PLAIN = {
 }
 TARGET = cuda_target("sm_90a")
 FUSED = "y[j, i] = relu(x[i, j] + b[i] * v[j])"
+
+
+CONSTANT = with_constant(PRODUCT)
 
 
 @deferred
@@ -83,6 +87,7 @@ CASES = {
     "eight bytes": case(
         workload("y[j, i] = x[i, j]", i=37, j=36, dtype="float64"), vector=2, tile_columns=16
     ),
+    "places apart": case(workload(CONSTANT), tile_rows=8, vector=1),
     "a line": case(workload("swiglu", r=3, c=333), tile_rows=1, tile_columns=512, vector=2),
     **{f"random {seed}": randomly(seed) for seed in (0, 3, 8, 9, 18, 68)},
 }
@@ -115,6 +120,8 @@ BUGS = {
         r"(ahead = .*\n.*store_shared.*)\+ ahead",
         r"\1",
     ),
+    "another place's element": ("places apart", r"\+ 19\b", "+ 38"),
+    "a constant of another sign": ("places apart", r"-\(", "+("),
     "wild indices": ("gathered", r"\? \(int\)i : below - 1", "? (int)i + below : below - 1"),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.spaces.constant_programs import EDGES
 from tests.spaces.cpu.loops.test_template import machine
 from tests.spaces.cpu.native import check_sampled
 from tilewright.spaces.cpu.staged.template import StagedLoops
@@ -69,3 +70,9 @@ def test_parts_have_fast_kernels_where_there_are_any(name):
 def test_kernels_compute_the_program(name, tmp_path):
     w, target = workload(SERVED[name][0]), machine(3)
     check_sampled(Space(w, target, [StagedLoops(w, target)]), 3, 1, tmp_path)
+
+
+def test_parts_along_entries_find_their_rows(tmp_path):
+    """The definitions of these parts were missing, so that no kernel was linked."""
+    w = workload(EDGES)
+    check_sampled(space_for(w, machine()), 1, 0, tmp_path)
