@@ -269,6 +269,12 @@ LOW_BITS: Mapping[str, str] = {
     'y[m, n] = sum[k](a[m, k] * ((q[n, k] - 32) * s[n, k // 64]))" m=1 n=2100 k=1024',
     "codes, scales of columns": '"q: int5[n, k](packed); a: float16[m, k]; '
     'y[m, n] = sum[k](a[m, k] * (q[n, k] - 3)) * s[n]" m=1 n=6600 k=1000',
+    "codes beside 8 bits": '"q: uint4[n, k](packed); x: int8[m, k]; '
+    'y[m, n] = sum[k](x[m, k] * (q[n, k] - 8) * s[k // 128, n]) * d[m]" m=5 n=2200 k=512',
+    "codes of 2 bits beside 8 bits": '"q: uint2[n, k](packed); x: int8[m, k]; '
+    "z: uint8[k // 64, n]; "
+    'y[m, n] = sum[k](x[m, k] * ((q[n, k] - z[k // 64, n]) * s[k // 64, n])) * d[m]" '
+    "m=1 n=2200 k=640",
 }
 """Products whose weights are packed codes."""
 CAUSAL = "attention b=1 h=4 kv=2 i=70 j=70 d=40 mask=causal dtype=bfloat16"

@@ -191,6 +191,69 @@ def repeated(isa: str) -> str:
     return text.replace("@CODE@", code or "(vf){0}")
 
 
+# A multiplication of pairs of bytes ends in 16 bits, which codes of 8 bits would overflow: even and
+# odd bytes are factors of 16 bits then.
+_BYTE_DOT = """\
+typedef short tw_shorts __attribute__((vector_size(@BYTES@)));
+typedef char tw_bytes __attribute__((vector_size(@BYTES@)));
+static inline vi tw_byte_dot(vi sums, vu codes, vi x) {
+#if !defined(__clang__) && (@KNOWN@)
+  return @DOT@;
+#elif !defined(__clang__) && @PAIRED@
+  return sums + @CODE@;
+#else
+  for (int byte = 0; byte < 32; byte += 8)
+    sums += (vi)(codes >> byte & 255) * ((vi)((vu)x << (24 - byte)) >> 24);
+  return sums;
+#endif
+}
+"""
+_DOTS = {
+    "avx512": ("__AVX512VNNI__", "__builtin_ia32_vpdpbusd_v16si(sums, (vi)codes, x)"),
+    "avx2": (
+        "__AVXVNNI__) || defined(__AVX512VNNI__",
+        "__builtin_ia32_vpdpbusd_v8si(sums, (vi)codes, x)",
+    ),
+}
+_BYTE_PAIRS = {
+    "avx512": "(tw_shorts)__builtin_ia32_pmaddubsw512_mask((tw_bytes)codes, (tw_bytes)x, "
+    "(tw_shorts){0}, -1)",
+    "avx2": "__builtin_ia32_pmaddubsw256((tw_bytes)codes, (tw_bytes)x)",
+}
+_SHORT_PAIRS = {
+    "avx512": "(vi)__builtin_ia32_pmaddwd512_mask(@A@, @B@, (vi){0}, -1)",
+    "avx2": "__builtin_ia32_pmaddwd256(@A@, @B@)",
+}
+
+
+def byte_dot(isa: str, vector_bytes: int, bits: int) -> str:
+    """Return the C definition of ``tw_byte_dot(sums, codes, x)``: each lane of ``sums`` plus the
+    products of four codes of up to ``bits`` bits, without a sign, and four numbers of 8 bits that
+    have one. It is exact."""
+
+    def pairs(a: str, b: str) -> str:
+        return _SHORT_PAIRS[isa].replace("@A@", a).replace("@B@", b)
+
+    macro, dot = _DOTS.get(isa, ("TW_NONE", "sums"))
+    code = "sums"
+    if isa in _BYTE_PAIRS and bits < 8:
+        code = pairs(_BYTE_PAIRS[isa], "(tw_shorts){0} + 1")
+    elif isa in _SHORT_PAIRS:
+        even = pairs("(tw_shorts)(codes & 0xff00ff)", "((tw_shorts)x << 8) >> 8")
+        code = f"{even} + {pairs('(tw_shorts)(codes >> 8 & 0xff00ff)', '(tw_shorts)x >> 8')}"
+    values = {
+        "BYTES": str(vector_bytes),
+        "KNOWN": f"defined({macro})",
+        "DOT": dot,
+        "PAIRED": str(int(isa in _SHORT_PAIRS)),
+        "CODE": code,
+    }
+    text = _BYTE_DOT
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
 # An empty instruction that "changes" x, so that compilers cannot read memory again instead.
 _KEEP = """\
 static inline vf tw_keep(vf x) {

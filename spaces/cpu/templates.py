@@ -10,6 +10,7 @@ TEMPLATES = TemplateList(
         "thin_dots": "thin:ThinDots",
         "thin_packed": "thin:ThinPacked",
         "low_bit": "low_bit:LowBit",
+        "low_bit_dots": "low_bit_dots:LowBitDots",
         "windows": "windows:WindowsTemplate",
         "winograd": "winograd:WinogradTemplate",
         "rows": "rows:RowsTemplate",

@@ -51,6 +51,13 @@ WORKLOADS = [
         n=4400,
         k=192,
     ),
+    workload(
+        "x: int8[m, k]; q: uint4[n, k](packed); "
+        "y[m, n] = sum[k](x[m, k] * (q[n, k] - 8) * s[k // 64, n]) * d[m]",
+        m=5,
+        n=40,
+        k=192,
+    ),
     workload("gated_matmul m=40 n=64 k=24 dtype=bfloat16"),
     workload(text_of("mean"), **extents_of("mean", 40, 300, c=70)),
     workload(text_of("heads", pointers=True), **extents_of("heads", 40, 300, c=40, d=19)),

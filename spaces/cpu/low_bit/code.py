@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, ClassVar
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping_emit import indented
@@ -41,6 +42,8 @@ class CodedCode:
     arrays: Sequence[Array]
     values: Mapping[str, Value]
     entry: str
+    ordered_type: ClassVar[str] = "float"
+    """The C type of reordered activations."""
 
     @property
     def source(self) -> str:
@@ -82,24 +85,40 @@ class CodedCode:
         return round_up(self.product.terms, DEPTH)
 
     @property
+    def deep(self) -> int:
+        """Tiles of codes along the depth."""
+        return ceil_div(self.product.terms, DEPTH)
+
+    @property
+    def ordered_tile(self) -> int:
+        """Elements from the reordered activations of a tile of codes to those of the next."""
+        return DEPTH
+
+    @property
     def block(self) -> int:
         """Tiles along the depth of a block; they hold whole groups."""
         tiles = int(self.values["block_depth"])
         group = self.product.group
-        return round_up(tiles, group // DEPTH) if self._is_grouped and group > DEPTH else tiles
+        return round_up(tiles, group // DEPTH) if self.is_grouped and group > DEPTH else tiles
 
     @property
-    def _is_grouped(self) -> bool:
+    def is_grouped(self) -> bool:
+        """Tell whether groups are smaller than the depth."""
         return self.product.group < self.product.terms
 
     @property
     def _groups(self) -> int:
         """The most groups of a block."""
-        return ceil_div(self.block * DEPTH, self.product.group) if self._is_grouped else 1
+        return ceil_div(self.block * DEPTH, self.product.group) if self.is_grouped else 1
+
+    @property
+    def _ordered_bytes(self) -> int:
+        """Bytes of the reordered activations."""
+        return FLOAT * self.rows * self.pitch
 
     @property
     def _sums_at(self) -> int:
-        return round_up(FLOAT * self.rows * self.pitch, PAGE)
+        return round_up(self._ordered_bytes, PAGE)
 
     @property
     def _finished_at(self) -> int:
@@ -178,12 +197,13 @@ class CodedCode:
         counts = dict.fromkeys(n for n in (whole, self.rows % whole) if n and n <= self.rows)
         return {rows: self._tile(rows) for rows in counts}
 
-    def _tile(self, rows: int) -> CodedTile:
+    def _shared(self, folds_zero: bool) -> Shared:
+        """Return what neighbours of a group share, without zero points that are in the codes."""
         product, before = self.product, list[str]()
         found: dict[str, str | None] = {"zero": None, "scale": None}
         for name in found:
             node = getattr(product, name)
-            if node is not None and not (name == "zero" and self.decoding.folds_zero):
+            if node is not None and not (name == "zero" and folds_zero):
                 lines, found[name] = self._expression(node)
                 before += lines
         axes = [
@@ -192,26 +212,33 @@ class CodedCode:
         ]
         if product.differs_by_row:
             axes += row_axes(self.product, "long", "row")
-        nodes = [n for n in (product.zero, product.scale) if n is not None]
-        shared = Shared(
+        return Shared(
             zero=found["zero"],
             scale=found["scale"],
             before=(*axes, *before),
-            group=product.group if self._is_grouped else None,
-            early=self.values["scales"] == "early",
+            group=product.group if self.is_grouped else None,
+            early=self.values.get("scales") == "early",
         )
-        return CodedTile(
-            name=f"{self.entry}_tile{rows}",
-            rows=rows,
-            columns=product.columns,
-            depth=product.terms,
-            apart=self.width // ROWS * tile_bytes(self.decoding.bits),
-            pitch=self.pitch,
-            ahead=int(self.values["prefetch"]),
-            decoding=self.decoding,
-            shared=shared,
-            buffers=(*self._pointers(nodes), *self._table()),
-        )
+
+    def _tile(self, rows: int) -> CodedTile:
+        return CodedTile(**self._of_tile(rows, self._shared(self.decoding.folds_zero)))
+
+    def _of_tile(self, rows: int, shared: Shared) -> dict[str, Any]:
+        """Return the facts of a tile of so many rows."""
+        product = self.product
+        nodes = [n for n in (product.zero, product.scale) if n is not None]
+        return {
+            "name": f"{self.entry}_tile{rows}",
+            "rows": rows,
+            "columns": product.columns,
+            "depth": product.terms,
+            "apart": self.width // ROWS * tile_bytes(self.decoding.bits),
+            "pitch": self.pitch,
+            "ahead": int(self.values["prefetch"]),
+            "decoding": self.decoding,
+            "shared": shared,
+            "buffers": (*self._pointers(nodes), *self._table()),
+        }
 
     def _table(self) -> Lines:
         """Return the C lines that fill the table of values if codes choose from an operand,
@@ -230,7 +257,7 @@ class CodedCode:
     def _work(self) -> Lines:
         """Return the C function that multiplies a worker's tiles of columns, and adds up their
         sums."""
-        tiles, deep = self.width // ROWS, self.pitch // DEPTH
+        tiles, deep = self.width // ROWS, self.deep
         size, each = tile_bytes(self.decoding.bits), SUMS * ROWS
         number = next(n for n, a in enumerate(self.arrays) if a.name == self.product.codes.name)
         return self._function(
@@ -238,7 +265,7 @@ class CodedCode:
             [
                 f"const unsigned char *q = call->buffers[{number}];",
                 *self._pointers([matrix] if (matrix := self.product.matrix) else []),
-                "const float *x = call->workspace;",
+                f"const {self.ordered_type} *x = call->workspace;",
                 f"float *sums = (float *)((char *)call->workspace + {self._sums_at}L);",
                 f"float *finished = (float *)((char *)call->workspace + {self._finished_at}L);",
                 *self._share(tiles),
@@ -262,12 +289,12 @@ class CodedCode:
         and are ``apart`` bytes apart along the depth."""
 
         def call(rows: int, row: str) -> str:
-            x = f"x + {row} * {self.pitch} + k * {DEPTH}"
+            x = f"x + {row} * {self.pitch} + k * {self.ordered_tile}"
             place = f"{matrix} + k * {apart} + tile * {size}"
             given = f"call, {place}, {x}, {row}, tile * {ROWS}, k, count"
             return f"{self.entry}_tile{rows}({given}, own + {row} * {SUMS * ROWS});"
 
-        lines, matrix = self._matrix(apart * self.pitch // DEPTH)
+        lines, matrix = self._matrix(apart * self.deep)
 
         whole = int(self.values["tile_rows"])
         last = self.rows // whole * whole

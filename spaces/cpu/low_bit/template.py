@@ -18,7 +18,7 @@ from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT, Code
 from tilewright.spaces.cpu.loops.prelude import HELPERS
 from tilewright.spaces.cpu.low_bit.decoding import SHUFFLED, Decoding, table_vectors, ways
 from tilewright.spaces.cpu.low_bit.served import why_not
-from tilewright.spaces.cpu.low_bit.traffic import coded_quantities
+from tilewright.spaces.cpu.low_bit.traffic import coded_quantities, decoding_cost
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.vectors import simd
@@ -45,6 +45,8 @@ class LowBit(CpuTemplate):
     name: ClassVar[str] = "low_bit"
     version: ClassVar[int] = 2
     reads_codes: ClassVar[bool] = True
+    terms_each: ClassVar[int] = 1
+    """The terms that a lane of a multiplication adds."""
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
@@ -54,12 +56,18 @@ class LowBit(CpuTemplate):
         self.decisions = (
             Decision("tile_rows", found.row_parts(MOST_ROWS)),
             Decision("block_depth", BLOCKS),
-            Decision("scales", (LATE, EARLY) if found.scale is not None else (LATE,)),
-            Decision("decoding", ways(self._name, found.table is not None, self._lanes)),
+            *self._arithmetic(),
             Decision("prefetch", (0, 1, 2, 4)),
             Decision("workers", tuple(range(1, self.cpu.threads + 1))),
         )
         self.rules = self._rules()
+
+    def _arithmetic(self) -> tuple[Decision, ...]:
+        """Return the decisions on how values are made and multiplied."""
+        return (
+            Decision("scales", (LATE, EARLY) if self.product.scale is not None else (LATE,)),
+            Decision("decoding", ways(self._name, self.product.table is not None, self._lanes)),
+        )
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
@@ -99,6 +107,10 @@ class LowBit(CpuTemplate):
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Compute quantities for columns of schedules: see ``spaces.cpu.low_bit.traffic``."""
         return coded_quantities(self, columns)
+
+    def decoding_cost(self, columns: Columns) -> np.ndarray:
+        """Compute the instructions that make the other factor of a multiplication."""
+        return decoding_cost(self, columns)
 
     def _code(self, schedule: Schedule, entry: str) -> Code:
         from tilewright.spaces.cpu.low_bit.code import CodedCode
@@ -143,7 +155,7 @@ class LowBit(CpuTemplate):
             ),
             Rule(
                 "registers",
-                ("tile_rows", "scales", "decoding"),
+                ("tile_rows", *(decision.name for decision in self._arithmetic())),
                 lambda c: (c["tile_rows"] == 1) | (self.registers(c) <= most),
                 lambda c: f"{int(self.registers(c))} vectors in use; there are {most} registers",
             ),
@@ -156,4 +168,4 @@ class LowBit(CpuTemplate):
     @property
     def ordered_row_bytes(self) -> int:
         """Bytes of a row of reordered activations."""
-        return FLOAT * round_up(self.product.terms, DEPTH)
+        return FLOAT * round_up(self.product.terms, DEPTH) // self.terms_each

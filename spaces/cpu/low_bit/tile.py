@@ -8,6 +8,7 @@ columns, so that the sums of a column are four lanes, which are added up at the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import LINE_BYTES
@@ -61,6 +62,8 @@ class CodedTile:
     decoding: Decoding
     shared: Shared
     buffers: tuple[str, ...]
+    ordered_type: ClassVar[str] = "float"
+    zero_type: ClassVar[str] = "float"
 
     @property
     def bands(self) -> int:
@@ -76,7 +79,8 @@ class CodedTile:
         """Return the C function, for blocks of at most ``most_groups`` groups."""
         return [
             f"static __attribute__((noinline)) void {self.name}(",
-            "    const tw_call *call, const unsigned char *q, const float *x, long row,",
+            "    const tw_call *call, const unsigned char *q, "
+            f"const {self.ordered_type} *x, long row,",
             "    long column0, long first, long count, float *sums) {",
             *indented([*self.buffers, *self.decoding.declared()]),
             *indented(self._groups(most_groups)),
@@ -95,7 +99,8 @@ class CodedTile:
             return []
         group = self.shared.group or self.depth
         count = f"tw_least(count * {DEPTH}, {self.depth} - first * {DEPTH}) / {group}"
-        declared = [f"float {name}s[{most * ROWS + 4}];" for name in names]
+        types = {"zero": self.zero_type, "scale": "float"}
+        declared = [f"{types[name]} {name}s[{most * ROWS + 4}];" for name in names]
         whole = self.columns % ROWS == 0
         column = "column0 + c" if whole else f"tw_least(column0 + c, {self.columns - 1})"
         depth = f"first * {DEPTH} + g * {group}" if self.shared.grouped else "0"
@@ -107,7 +112,7 @@ class CodedTile:
             f"    const long column = {column}, depth = {depth};",
             *indented(indented(list(self.shared.before))),
             *(
-                f"    {name}s[g * {ROWS} + c] = (float)({getattr(self.shared, name)});"
+                f"    {name}s[g * {ROWS} + c] = ({types[name]})({getattr(self.shared, name)});"
                 for name in names
             ),
             "  }",

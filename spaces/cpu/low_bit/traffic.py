@@ -31,27 +31,22 @@ def coded_quantities(template: LowBit, columns: Columns) -> dict[str, np.ndarray
     tile_rows, block = c["tile_rows"], np.minimum(c["block_depth"], deep)
     row_tiles, blocks = ceil_div(rows, tile_rows), ceil_div(deep, block)
     vectors = float(tiles * deep * ROWS * DEPTH // lanes)
-    early = (c["scales"] == "early") * 1.0
-    multiplies, decoded = rows * vectors, row_tiles * vectors
-    shuffled = c["decoding"] == SHUFFLED
-    bits = template.decoded(COMPUTED).bits
-    folded = [template.decoded(way).folds_zero for way in (SHUFFLED, COMPUTED)]
-    zero = 1.0 * (product.zero is not None) * ~np.where(shuffled, *folded)
-    decoding = np.where(shuffled, LOOKING_UP, COMPUTING)
-    loads = rows * vectors / 2
+    each, bits = template.terms_each, product.codes.element.bits
+    multiplies, decoded = rows * vectors / each, row_tiles * vectors / each
+    loads = multiplies / 2
     updates = 2.0 * rows * tiles * ROWS * 4 / lanes * blocks
     sums = FLOAT * 4.0 * rows * tiles * ROWS
     codes = float(tiles * deep * tile_bytes(bits))
     ordered = float(rows * template.ordered_row_bytes)
-    near = FLOAT * tile_rows * block * DEPTH + block * tile_bytes(bits)
+    near = template.ordered_row_bytes * tile_rows * block / deep + block * tile_bytes(bits)
     middle = near + sums / c["workers"]
     share = ceil_div(tiles, c["workers"])
     registers = np.minimum(template.registers(columns), cpu.vector_registers)
     everything = float(sum(array.bytes for array in template.workload.operands))
     quantities = {
-        "flops": 2.0 * multiplies * lanes,
+        "flops": 2.0 * rows * vectors * lanes,
         "useful_flops": 2.0 * rows * product.columns * product.terms,
-        "instructions": multiplies + loads + decoded * (decoding + zero + early) + updates,
+        "instructions": multiplies + loads + decoded * template.decoding_cost(c) + updates,
         "register_bytes": codes * row_tiles + FLOAT * lanes * (loads + updates),
         "near_bytes": codes * row_tiles + np.where(near > USABLE * cpu.l1_bytes, ordered, 0.0),
         "middle_bytes": codes + np.where(middle > USABLE * cpu.l2_bytes, sums * blocks, 0.0),
@@ -71,3 +66,14 @@ def coded_quantities(template: LowBit, columns: Columns) -> dict[str, np.ndarray
         **shares(cpu, c["workers"], c["workers"] * share / tiles),
     }
     return filled(quantities, tile_rows.shape)
+
+
+def decoding_cost(template: LowBit, c: Columns) -> np.ndarray:
+    """Compute the instructions for a vector of values, with those of zero points and early
+    scales."""
+    shuffled = c["decoding"] == SHUFFLED
+    folded = [template.decoded(way).folds_zero for way in (SHUFFLED, COMPUTED)]
+    zero = 1.0 * (template.product.zero is not None) * ~np.where(shuffled, *folded)
+    early = (c["scales"] == "early") * 1.0
+    found: np.ndarray = np.where(shuffled, LOOKING_UP, COMPUTING) + zero + early
+    return found
