@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+
+from tests.forked import client
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- not run by tests: [^>]+ -->\n)?```(\w+)\n(.*?)\n```", re.DOTALL)
@@ -22,8 +24,8 @@ for text in sys.argv[1:]:
     exec(text, sys.modules["__main__"].__dict__)
 """
 """Runs blocks of Python one after the other, which share no names but what they import."""
-PROGRAMS = {"python": [sys.executable, "-c", EACH], "sh": ["/bin/sh", "-e", "-c"]}
-"""What runs a block of each language; blocks of others are for reading."""
+LANGUAGES = ("python", "sh")
+"""Languages of blocks that run; those of others are for reading."""
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -37,7 +39,7 @@ def environment(folder: Path) -> dict[str, str]:
     and the kernels that it builds are kept there."""
     command = folder / "bin/tilewright"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tilewright "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {client()} "$@"\n')
     command.chmod(0o755)
     path = os.pathsep.join([str(command.parent), os.environ["PATH"]])
     return os.environ | {"PATH": path, "PYTHONPATH": PATHS}
@@ -46,7 +48,7 @@ def environment(folder: Path) -> dict[str, str]:
 def run_all(found: Iterable[tuple[str, str]], folder: Path, variables: dict[str, str]) -> None:
     """Run each block whose language has a program; those of Python that follow each other in one
     process, so that they load PyTorch once."""
-    runs = (block for block in found if block[0] in PROGRAMS)
+    runs = (block for block in found if block[0] in LANGUAGES)
     for language, group in groupby(runs, key=itemgetter(0)):
         texts = [text for _, text in group]
         for part in [texts] if language == "python" else [[text] for text in texts]:
@@ -57,7 +59,8 @@ def run(language: str, texts: Sequence[str], folder: Path, variables: dict[str, 
     """Run blocks of one language; what they printed. They must succeed, and say nothing on standard
     error."""
     text = "\n\n".join(texts)
-    command = [*PROGRAMS[language], *texts]
+    program = ["/bin/sh", "-e", "-c"] if language == "sh" else [*shlex.split(client()), "-c", EACH]
+    command = [*program, *texts]
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
     assert done.stderr == "" or "--source" in text, f"{text}\n{done.stderr}"
