@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._inductor import config as inductor_config
 
 from tilewright.scheduler.answer import Answer, Provenance
 from tilewright.scheduler.dispatch.table import Row, Table
 from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, RegionReport
 from tilewright.scheduler.torch.backend.judging import Times
+from tilewright.scheduler.torch.backend.libraries import called_by
 from tilewright.scheduler.torch.backend.weights import packed_array, with_packed_weight
 from tilewright.scheduler.torch.kernels.open_keys import size_of
 from tilewright.scheduler.torch.regions.region import Region
@@ -74,6 +76,12 @@ class Choice:
         """Tensors without values that are like their operands."""
         return [fake(node) for node in self.regions[0].operands]
 
+    @property
+    def rival(self) -> tuple[str, ...]:
+        """The words for what torch does other than to compile the nodes."""
+        tuned = inductor_config.max_autotune or inductor_config.max_autotune_gemm
+        return (*called_by(self.regions[0].nodes), *(("max-autotune",) if tuned else ()))
+
     def decide(self, times: Times) -> None:
         """Give them to whoever is faster."""
         self.report.ours_seconds, self.report.torch_seconds = times.ours, times.torch
@@ -134,7 +142,7 @@ def together(regions: Sequence[Region]) -> list[Choice]:
         lie = tuple(fake(node).stride() for node in region.operands)
         copies = tuple(node in region.copies for node in region.operands)
         constant = tuple(node.op == "get_attr" for node in region.operands)
-        about = (region.workload.key, region.key, lie, copies, constant)
+        about = (region.workload.key, region.key, lie, copies, constant, called_by(region.nodes))
         if about in found:
             found[about].regions.append(region)
             found[about].report.places += 1

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-import torch
-from torch import fx
 from torch._inductor import config as inductor_config
 
 from tilewright.measure.database import Database
@@ -25,11 +22,11 @@ from tilewright.scheduler.torch.backend.choice import (
     packed,
     together,
 )
+from tilewright.scheduler.torch.backend.contenders import Compile, Contender, compete
 from tilewright.scheduler.torch.backend.judging import Times
 from tilewright.scheduler.torch.backend.options import Options
-from tilewright.scheduler.torch.backend.replacing import pieces
+from tilewright.scheduler.torch.backend.replacing import ways_of
 from tilewright.scheduler.torch.backend.tables import are_built, find_tables
-from tilewright.scheduler.torch.backend.weights import like_packed, packed_tensor
 from tilewright.scheduler.torch.kernels.functions import by_table, function_for, functions
 from tilewright.scheduler.torch.operator.definition import put
 from tilewright.scheduler.torch.regions.region import Region
@@ -40,9 +37,6 @@ from tilewright.spaces.workloads.workload import Workload
 
 SECONDS = 60.0
 """Seconds in which a region is tuned, where nobody says how many."""
-
-Compile = Callable[[fx.GraphModule, Sequence[torch.Tensor]], Callable[[list[Any]], Any]]
-"""Inductor: from a graph and tensors without values to a function of a list of tensors."""
 
 
 class Choosing:
@@ -171,7 +165,7 @@ class Choosing:
         for choice in choices:
             if choice.ours and choice.schedule is not None:
                 about = (choice.workload, self.target, choice.schedule)
-                known = judging.remembered(self._database, *about, choice.operands)
+                known = judging.remembered(self._database, *about, choice.operands, choice.rival)
                 if known is not None:
                     choice.decide(known)
 
@@ -188,24 +182,10 @@ class Choosing:
             schedule = choice.schedule if choice.is_open else choice.function.schedule
             if self._database is not None and schedule is not None:
                 about = (choice.workload, self.target, schedule)
-                judging.remember(self._database, *about, choice.operands, times)
+                judging.remember(self._database, *about, choice.operands, times, choice.rival)
 
     def _times(self, region: Region) -> Times | None:
         """Return the times of the two in turns; None if they disagree."""
-        piece, weight = pieces(region), region.weight
-        count, packed = len(piece.operands), [like_packed(region)] if weight else []
-        ours = self.compile(piece.ours, [*piece.operands, *packed])
-        rival = self.compile(piece.torch, piece.operands)
-        with judging.running():
-            nodes = list(dict.fromkeys(region.operands))
-            limits = {nodes.index(node): limit for node, limit in region.limits.items()}
-            sets = judging.rotation(piece.operands, judging.cache_bytes(self.target), limits)
-            if weight is not None:
-                place = list(dict.fromkeys(region.operands)).index(weight.node)
-                sets = [[*each, packed_tensor(each[place], weight)] for each in sets]
-            results = (ours(list(sets[0])), rival(list(sets[0][:count])))
-            if not all(map(judging.close, *results)):
-                return None
-            return judging.in_turns(
-                lambda given: ours(list(given)), lambda given: rival(list(given[:count])), sets
-            )
+        ours, rival = (Contender(way, self.compile) for way in ways_of(region))
+        limits = {node.name: limit for node, limit in region.limits.items()}
+        return compete(ours, rival, judging.cache_bytes(self.target), limits)

@@ -24,7 +24,8 @@ from torch import fx
 from tilewright.measure.database import Database
 from tilewright.scheduler.opening import opened
 from tilewright.scheduler.torch.backend.choice import Choice
-from tilewright.scheduler.torch.backend.choosing import Choosing, Compile
+from tilewright.scheduler.torch.backend.choosing import Choosing
+from tilewright.scheduler.torch.backend.contenders import Compile
 from tilewright.scheduler.torch.backend.explanation import (
     OURS,
     TORCH,

@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import fx
 from torch._inductor import config as inductor_config
 
 from tilewright.scheduler.torch.backend import judging
 from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.backend.choosing import Choosing
+from tilewright.scheduler.torch.backend.contenders import Compile, Contender, compete
 from tilewright.scheduler.torch.backend.explanation import JoinReport
-from tilewright.scheduler.torch.backend.judging import Times
+from tilewright.scheduler.torch.backend.libraries import read_packed
 from tilewright.scheduler.torch.backend.options import Options
-from tilewright.scheduler.torch.backend.replacing import with_kernels
+from tilewright.scheduler.torch.backend.replacing import cut, with_kernels
 from tilewright.scheduler.torch.regions.joining import (
     Products,
     columns_of,
@@ -32,11 +32,10 @@ from tilewright.scheduler.torch.regions.joining import (
 from tilewright.scheduler.torch.regions.outputs import gives_several
 from tilewright.scheduler.torch.regions.partition import Partition, partition
 from tilewright.scheduler.torch.regions.region import Region
-from tilewright.scheduler.torch.translation.nodes import descendants, fake, shape
+from tilewright.scheduler.torch.translation.nodes import descendants, shape
 from tilewright.scheduler.torch.translation.products import factors_of
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import kind_of
-from tilewright.scheduler.turns import sets_beyond
 
 
 @dataclass(frozen=True)
@@ -96,25 +95,14 @@ class _Block:
     def cut(self, joined: bool) -> fx.GraphModule:
         """Return the nodes as a graph of their own, whose module shares the constants; with the
         products ``joined``, if that is asked for."""
-        source = self.products[0].graph
-        graph, env = fx.Graph(), dict[fx.Node, fx.Node]()
-        inner = [node for node in source.nodes if node in self.nodes]
-        read = dict.fromkeys(each for node in inner for each in node.all_input_nodes)
-        for node in read:
-            if node not in self.nodes and node.op != "get_attr":
-                env[node] = graph.placeholder(node.name)
-                env[node].meta = dict(node.meta)
-        for node in source.nodes:
-            if node in self.nodes or (node in read and node.op == "get_attr"):
-                env[node] = graph.node_copy(node, env.__getitem__)
         below = {*self.products}.union(*map(descendants, self.products))
-        ends = [n for n in inner if n in below and any(u not in self.nodes for u in n.users)]
-        graph.output(tuple(env[node] for node in ends))
-        made = fx.GraphModule(source.owning_module, graph)
+        nodes = [node for node in self.products[0].graph.nodes if node in self.nodes & below]
+        ends = [n for n in nodes if any(user not in self.nodes for user in n.users)]
+        made, env = cut(self.nodes, ends)
         if joined:
             with judging.running():
-                join(graph, tuple(env[node] for node in self.products))
-        made.recompile()
+                join(made.graph, tuple(env[node] for node in self.products))
+            made.recompile()
         return made
 
 
@@ -149,66 +137,17 @@ def _judged(block: _Block, options: Options, choosing: Choosing, later: list[Cho
         later += [choice for choice in chosen[0] if choice.later]
         return report
     ways = zip(cuts, chosen, strict=True)
-    joined, apart = (_Way(cut, choices, choosing) for cut, choices in ways)
-    times = _times(block, joined, apart, choosing)
+    joined, apart = (_contender(cut, choices, choosing.compile) for cut, choices in ways)
+    read = [limits for region in block.regions for limits in region.limits.items()]
+    limits = {node.name: limit for node, limit in read}
+    times = compete(joined, apart, judging.cache_bytes(choosing.target), limits)
     if times is not None:
         report.gain, report.taken = times.gain, times.wins
     return report
 
 
-def _times(block: _Block, joined: _Way, apart: _Way, choosing: Choosing) -> Times | None:
-    """Return the times of one product and of several, in turns; None if they disagree."""
-    read = [limits for region in block.regions for limits in region.limits.items()]
-    named = {node.name: limit for node, limit in read}
-    limits = {place: named[name] for place, name in enumerate(joined.names) if name in named}
-    with judging.running():
-        size = judging.size([*joined.inputs, *joined.constants, *apart.constants])
-        sets = [
-            (judging.like(joined.inputs, limits), joined.fresh(), apart.fresh())
-            for _ in range(sets_beyond(judging.cache_bytes(choosing.target), size))
-        ]
-
-        def ours(given: Sequence[Any]) -> Any:
-            return joined.call([*given[0], *given[1]])
-
-        def rival(given: Sequence[Any]) -> Any:
-            return apart.call([*given[0], *given[2]])
-
-        if not all(map(judging.close, ours(sets[0]), rival(sets[0]))):
-            return None
-        return judging.in_turns(ours, rival, sets)
-
-
-class _Way:
-    """A graph with the kernels that are best in it, compiled. Its constants are inputs after the
-    others, so that each call can read others."""
-
-    def __init__(
-        self, module: fx.GraphModule, choices: Sequence[Choice], choosing: Choosing
-    ) -> None:
-        made = with_kernels(module, [r for each in choices if each.ours for r in each.regions])
-        inputs = made.graph.find_nodes(op="placeholder")
-        self.names = [node.name for node in inputs]
-        self.inputs = [fake(node) for node in inputs]
-        self.constants = _with_constants_as_inputs(made)
-        given = [fake(node) for node in made.graph.find_nodes(op="placeholder")]
-        self.call = choosing.compile(made, given)
-
-    def fresh(self) -> list[torch.Tensor]:
-        """Return copies of the constants."""
-        return [constant.detach().clone() for constant in self.constants]
-
-
-def _with_constants_as_inputs(module: fx.GraphModule) -> list[torch.Tensor]:
-    """Let a graph read its constants as inputs, and return them."""
-    graph, found = module.graph, []
-    start = next(node for node in graph.nodes if node.op != "placeholder")
-    for place, node in enumerate(graph.find_nodes(op="get_attr")):
-        with graph.inserting_before(start):
-            made = graph.placeholder(f"constant{place}")
-        made.meta = dict(node.meta)
-        node.replace_all_uses_with(made)
-        found.append(getattr(module, str(node.target)))
-    graph.eliminate_dead_code()
-    module.recompile()
-    return found
+def _contender(module: fx.GraphModule, choices: Sequence[Choice], compile: Compile) -> Contender:
+    """Return a graph with the kernels that are best in it, compiled."""
+    made = with_kernels(module, [r for each in choices if each.ours for r in each.regions])
+    read_packed(made)
+    return Contender(made, compile)

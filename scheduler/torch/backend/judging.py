@@ -26,7 +26,7 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.run import note
 from tilewright.scheduler.torch.backend.replays import replayed
 from tilewright.scheduler.torch.regions.sizes import Values, number_of, span_of
-from tilewright.scheduler.turns import GAIN, rounds, sets_beyond
+from tilewright.scheduler.turns import GAIN, rounds
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
@@ -194,13 +194,6 @@ def size(inputs: Sequence[Any], values: Values = NO_VALUES) -> int:
     )
 
 
-def rotation(
-    tensors: Sequence[torch.Tensor], cache_bytes: int, limits: Limits = MappingProxyType({})
-) -> list[list[torch.Tensor]]:
-    """Make sets of tensors like these, so many that a set has left the cache at its next turn."""
-    return [like(tensors, limits) for _ in range(sets_beyond(cache_bytes, size(tensors)))]
-
-
 def cache_bytes(target: Target) -> int:
     """Return the bytes of the last cache before memory."""
     return int(getattr(target, "l3_bytes", 0) or getattr(target, "l2_bytes", 0))
@@ -232,10 +225,11 @@ def remembered(
     target: Target,
     schedule: Schedule,
     operands: Sequence[torch.Tensor],
+    rival: Sequence[str] = (),
 ) -> Times | None:
-    """Return the times of an earlier comparison of this very schedule with this version of
-    torch."""
-    for run in reversed(list(database.runs(_session(workload, target, operands)))):
+    """Return the times of an earlier comparison of this very schedule with this version of torch;
+    ``rival`` has in words what torch does other than to compile the nodes."""
+    for run in reversed(list(database.runs(_session(workload, target, operands, rival)))):
         ours = run.configuration.get("ours_seconds")
         same = run.configuration.get("schedule") == schedule.key
         if same and isinstance(ours, float) and ours > 0 and run.library_seconds:
@@ -250,10 +244,15 @@ def remember(
     schedule: Schedule,
     operands: Sequence[torch.Tensor],
     times: Times,
+    rival: Sequence[str] = (),
 ) -> None:
     """Keep a comparison, for compilations to come on machines like this one."""
-    session = _session(workload, target, operands)
-    configuration = {"schedule": schedule.key, "ours_seconds": times.ours, "rival": "torch"}
+    session = _session(workload, target, operands, rival)
+    configuration = {
+        "schedule": schedule.key,
+        "ours_seconds": times.ours,
+        "rival": " ".join(("torch", *rival)),
+    }
     run = note(
         workload,
         target,
@@ -267,9 +266,14 @@ def remember(
     database.begin_run(run)
 
 
-def _session(workload: Workload, target: Target, operands: Sequence[torch.Tensor]) -> str:
+def _session(
+    workload: Workload,
+    target: Target,
+    operands: Sequence[torch.Tensor],
+    rival: Sequence[str],
+) -> str:
     """Return the name of all comparisons that are about the same: the workload, the machine, the
-    strides of operands in the graph, and the version of torch."""
+    strides of operands in the graph, the version of torch, and what it does."""
     lie = [(tuple(map(int, each.shape)), tuple(map(int, each.stride()))) for each in operands]
-    words = (workload.key, target.fingerprint, torch.__version__, lie)
+    words = (workload.key, target.fingerprint, torch.__version__, lie, *rival)
     return "torch " + hashlib.sha256(repr(words).encode()).hexdigest()[:24]

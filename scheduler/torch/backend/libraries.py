@@ -8,7 +8,7 @@ library with the packed weight again, by :func:`read_packed`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,8 @@ def read_plain(module: fx.GraphModule) -> None:
 def read_packed(module: fx.GraphModule) -> None:
     """Let products and convolutions that :func:`read_plain` made call their libraries again."""
     graph, calls = module.graph, module.meta.pop(CALLS, {})
-    for node in [node for node in graph.nodes if node.name in calls]:
+    computed = [node for node in graph.nodes if node.op == "call_function"]  # parts have inputs
+    for node in [node for node in computed if node.name in calls]:
         call, given = calls[node.name], arguments(node)
         plain: list[fx.Node] = []
         if name_of(node) == "convolution":
@@ -86,6 +87,28 @@ def read_packed(module: fx.GraphModule) -> None:
         node.replace_all_uses_with(made)
     graph.eliminate_dead_code()
     module.recompile()
+
+
+def called_by(nodes: Collection[fx.Node]) -> tuple[str, ...]:
+    """Return the operators of libraries that torch calls for some nodes of a graph, sorted."""
+    calls = {
+        name: call
+        for module in {node.graph.owning_module for node in nodes}
+        for name, call in getattr(module, "meta", {}).get(CALLS, {}).items()
+    }
+    return tuple(sorted(str(calls[node.name].target) for node in nodes if node.name in calls))
+
+
+def repacked(graph: fx.Graph, name: str) -> torch.Tensor | None:
+    """Return a constant of a graph's module as MKL packs it once more; None of other constants.
+    What MKL packed depends on where it lies in memory: a copy of it is worth nothing."""
+    module = graph.owning_module
+    for node in graph.nodes:
+        if name_of(node) == "_mkl_linear" and node.args[1].target == name:
+            plain = getattr(module, str(node.args[2].target))
+            made: torch.Tensor = torch.ops.mkl._mkl_reorder_linear_weight(plain, node.args[4])
+            return made
+    return None
 
 
 def _call(node: fx.Node) -> _Call:

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from operator import getitem
 from typing import Any
 
 import torch
 from torch import fx
 
-from tilewright.scheduler.torch.backend.weights import like_packed, packed_constant
+from tilewright.scheduler.torch.backend.libraries import read_packed
+from tilewright.scheduler.torch.backend.weights import packed_constant
 from tilewright.scheduler.torch.kernels.open_keys import calling_at
 from tilewright.scheduler.torch.operator.definition import overload, several_outputs
 from tilewright.scheduler.torch.regions.making import new_node, value_of
 from tilewright.scheduler.torch.regions.region import Region
 from tilewright.scheduler.torch.translation.gap import Gap
-from tilewright.scheduler.torch.translation.nodes import fake, has_tensor
+from tilewright.scheduler.torch.translation.nodes import closure, fake, has_tensor
 from tilewright.spaces.workloads.calling import calling_of
 
 ANY = -1
 """The extent of a dimension that follows from those of the others, as views have it."""
 aten: Any = torch.ops.aten
 prims: Any = torch.ops.prims
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A region as a graph of its own, computed by torch's nodes or by the kernel; ``operands`` are
-    tensors without values that are like its inputs. The kernel's graph takes a packed weight after
-    them, if the region has one."""
-
-    torch: fx.GraphModule
-    ours: fx.GraphModule
-    operands: tuple[torch.Tensor, ...]
 
 
 def copied(module: fx.GraphModule) -> fx.GraphModule:
@@ -73,35 +63,37 @@ def replace_regions(graph: fx.Graph, regions: Collection[Region]) -> None:
     graph.lint()
 
 
-def pieces(region: Region) -> Piece:
-    """Return the region cut out of its graph, as the two that compete."""
-    graph = fx.Graph()
-    env: dict[fx.Node, fx.Node] = {}
-    for place, node in enumerate(dict.fromkeys(region.operands)):
-        env[node] = graph.placeholder(f"operand{place}")
-        env[node].meta = {"val": fake(node)}
-    operands = tuple(fake(node) for node in env)
-    for node in region.outputs[0].graph.nodes:
-        if node in region.nodes and node not in env:
+def cut(
+    nodes: Collection[fx.Node], ends: Sequence[fx.Node]
+) -> tuple[fx.GraphModule, dict[fx.Node, fx.Node]]:
+    """Return those of ``nodes`` that lead to the ``ends`` as a graph of their own, whose module
+    shares the constants; and its nodes by those of the graph that they are cut from."""
+    source, graph, env = ends[0].graph, fx.Graph(), dict[fx.Node, fx.Node]()
+    needed = set[fx.Node]().union(*(closure(end, nodes) for end in ends))
+    inner = [node for node in source.nodes if node in needed]
+    for node in dict.fromkeys(each for one in inner for each in one.all_input_nodes):
+        if node not in needed and node.op != "get_attr":
+            env[node] = graph.placeholder(node.name)
+            env[node].meta = dict(node.meta)
+    read = needed.union(each for one in inner for each in one.all_input_nodes)
+    for node in source.nodes:
+        if node in read and node not in env:
             env[node] = graph.node_copy(node, env.__getitem__)
-    graph.output(tuple(env[node] for node in region.outputs))
-    graph.eliminate_dead_code()
-    theirs = fx.GraphModule({}, graph)
-    ours = copied(theirs)
-    inputs = list(ours.graph.find_nodes(op="placeholder"))
-    given = dict(zip(dict.fromkeys(region.operands), inputs, strict=True))
-    packed = None
-    if region.weight:
-        with ours.graph.inserting_after(inputs[-1]):
-            packed = ours.graph.placeholder("packed")
-        packed.meta = {"val": like_packed(region)}
-    output = ours.graph.output_node()
-    with ours.graph.inserting_before(output):
-        made = _call(ours.graph, region, given, packed)
-    output.args = (tuple(made),)
-    ours.graph.eliminate_dead_code()
-    ours.recompile()
-    return Piece(theirs, ours, operands)
+    graph.output(tuple(env[node] for node in ends))
+    module: Any = source.owning_module
+    made = fx.GraphModule(module if module is not None else {}, graph)
+    made.meta = dict(getattr(module, "meta", {}))
+    made._has_frozen_params = getattr(module, "_has_frozen_params", False)  # kept out of caches
+    return made, env
+
+
+def ways_of(region: Region) -> tuple[fx.GraphModule, fx.GraphModule]:
+    """Return the region cut out of its graph, with its kernel and as torch computes it."""
+    inner = region.nodes - {*region.operands}
+    made, env = cut(inner, region.outputs)
+    ours = with_kernels(made, [replace(region, nodes=inner & env.keys()).moved(env)])
+    read_packed(made)
+    return ours, made
 
 
 def _call(

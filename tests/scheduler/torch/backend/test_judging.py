@@ -31,15 +31,6 @@ def test_no_call_finds_in_the_caches_what_the_other_one_left(monkeypatch) -> Non
     assert len(timed) >= 2 * judging.ROUNDS
 
 
-def test_sets_of_tensors_are_more_than_a_cache_holds() -> None:
-    like = torch.empty(1000, 4).t()
-    sets = judging.rotation([like], 100_000)
-    assert sum(each.numel() * 4 for (each,) in sets) > 200_000
-    assert {each.stride() for (each,) in sets} == {(1, 4)}
-    assert len({each.data_ptr() for (each,) in sets}) == len(sets)
-    assert len(judging.rotation([like], 0)) == 2
-
-
 def test_whole_numbers_are_within_any_limits() -> None:
     (made,) = judging.like([torch.full((3,), 7)])
     assert made.tolist() == [0, 0, 0]
