@@ -222,6 +222,8 @@ def moves_nothing(node: fx.Node) -> bool:
     name = name_of(node)
     if name in FREE or name == "getitem":
         return True
+    if name == "inductor_force_stride_order":
+        return fake(node).stride() == fake(node.all_input_nodes[0]).stride()
     if name not in ("view", "reshape", "_unsafe_view"):
         return False
     source = node.args[0]

@@ -120,3 +120,11 @@ def test_the_packed_twin_of_a_product(text, turned):
     assert (twin and twin[1]) == turned
     if twin:
         assert "b=packed" in twin[0].key
+
+
+def test_a_frozen_convolution_ends_in_the_order_that_its_graph_gives():
+    """Torch computes convolutions of frozen graphs with channels last, and copies the result."""
+    model = nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3))
+    (graph,) = found(model, 2, 4, 7, 7).graphs
+    assert sum(region.places for region in graph.regions) == 2
+    assert not graph.left
