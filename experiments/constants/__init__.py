@@ -1,0 +1,1 @@
+"""Programs with constants beside libraries; see README.md."""

@@ -1,0 +1,105 @@
+"""Products with Clebsch-Gordan coefficients beside e3nn and torch, in turns; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.constants.cases import CASES, Call, Coupling
+from experiments.resuming import write_run
+from experiments.turns import in_turns, medians, ratio
+from tilewright import Target, detect_target
+from tilewright.scheduler.answer import Provenance
+from tilewright.scheduler.functions.cpu_function import CpuFunction
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.served import workload_of
+from tilewright.spaces.workloads.workload import Workload
+
+OUT = Path(__file__).parent / "results"
+
+
+def compare(case: Coupling, edges: int, target: Target, schedules: int, rounds: int) -> Any:
+    """Return the times of our kernel and of the rivals, in turns."""
+    workload = workload_of(case.program(edges))
+    arrays = workload.make_inputs(1)
+    given = [arrays[array.name] for array in workload.inputs]
+    found = fastest(workload, target, schedules, given)
+    calls: dict[str, Call] = {"own": _into_place(found, given), **case.rivals(arrays)}
+    _check(calls)
+    clock = time.process_time if target.threads == 1 else time.perf_counter
+    times = in_turns(calls, rounds, clock)
+    own = times.pop("own")
+    ratios = {name: ratio(other, own) for name, other in times.items()}
+    return {
+        "coefficients": [int(np.count_nonzero(case.coefficients)), case.coefficients.size],
+        "seconds": medians({"own": own, **times}),
+        "bytes": workload.least_bytes,
+        "ratios": {name: {"median": m, "quartiles": q} for name, (m, q) in ratios.items()},
+        "schedule": str(found.schedule),
+    }
+
+
+def fastest(
+    workload: Workload, target: Target, schedules: int, given: Sequence[np.ndarray]
+) -> CpuFunction:
+    """Return the fastest of some schedules at random."""
+    space = space_for(workload, target)
+    drawn = np.unique(space.sample(np.random.default_rng(0), 4 * schedules), axis=0)
+    drawn = np.random.default_rng(1).permutation(drawn)[:schedules]
+    functions = [
+        CpuFunction(space, space.schedule(row), Provenance.PREDICTED, False) for row in drawn
+    ]
+    calls = {str(f.schedule): _into_place(f, given) for f in functions}
+    times = in_turns(calls, 3, time.process_time)
+    return min(functions, key=lambda f: min(times[str(f.schedule)]))
+
+
+def _into_place(function: CpuFunction, given: Sequence[np.ndarray]) -> Call:
+    """Return calls whose result is written to an array that is there already."""
+    result = function(*given)
+    return lambda: function(*given, out=result)
+
+
+def _check(calls: Mapping[str, Call]) -> None:
+    """Hold all results to the first."""
+    own, *others = (np.asarray(call()) for call in calls.values())
+    size = float(np.abs(own).max())
+    for other in others:
+        np.testing.assert_allclose(own, other, rtol=1e-3, atol=1e-4 * size)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Compare, print a line for each case, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--edges", type=int, default=2000)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--schedules", type=int, default=12, help="tried of the space")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--out", type=Path, default=OUT / "results.json")
+    asked = parser.parse_args(given)
+    torch.set_num_threads(asked.threads)
+    target, found = detect_target("cpu", asked.threads), {}
+    for name in asked.only:
+        own = found[name] = compare(CASES[name], asked.edges, target, asked.schedules, asked.rounds)
+        times = ", ".join(f"{who} {s * 1e3:.2f} ms" for who, s in own["seconds"].items())
+        ratios = ", ".join(f"{who} {r['median']:.2f}" for who, r in own["ratios"].items())
+        print(f"{name:28} {times}: over ours {ratios}", flush=True)
+    results = {
+        "torch": torch.__version__,
+        "edges": asked.edges,
+        "schedules": asked.schedules,
+        "rounds": asked.rounds,
+        "cases": found,
+    }
+    write_run(asked.out, target.summary, results)
+
+
+if __name__ == "__main__":
+    main()
