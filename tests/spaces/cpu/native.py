@@ -48,20 +48,51 @@ QUICKLY = ("-O0",)
 """Compiles in half the time: for many kernels of which the results count."""
 
 
+class Turns:
+    """Says which units are optimized as users' are: in tests of a file, the first of each prelude,
+    and all of tests that are slow.
+
+    A prelude has what differs in how vectors, dtypes and functions are compiled. What the kernels
+    of a file have in common is optimized with it, and the rest is judged by its results.
+    """
+
+    def __init__(self) -> None:
+        self.every = False
+        self._seen = set[str]()
+
+    def begin(self) -> None:
+        """Another file's tests follow."""
+        self._seen.clear()
+
+    def flags(self, prelude: str) -> tuple[str, ...]:
+        """Flags for the next unit."""
+        if self.every or prelude not in self._seen:
+            self._seen.add(prelude)
+            return ()
+        return QUICKLY
+
+
+TURNS = Turns()
+
+
 def compile_kernels(
     kernels: Sequence[Kernel], target: CpuTarget, folder: Path, *further: str
 ) -> ctypes.CDLL:
     """One translation unit of all ``kernels``, which share a prelude, without warnings; compiled
-    with ``further`` flags, too, unless it is kept. Where tests are repeated for other instructions,
-    those of this machine have shown what the compiler's optimizations make of kernels."""
+    with ``further`` flags, too, unless it is kept, or optimized when its turn is. Where tests are
+    repeated for other instructions, those of this machine have shown what the compiler's
+    optimizations make of kernels."""
     assert len({kernel.source.prelude for kernel in kernels}) == 1
     folder.mkdir(parents=True, exist_ok=True)
     source, library = folder / "kernels.c", folder / "kernels.so"
     parts = [kernels[0].source.prelude, *(kernel.source.body for kernel in kernels), RUNTIME]
     text = "\n".join(parts)
     source.write_text(text)
-    repeated = QUICKLY if os.environ.get(ARCHITECTURE) else ()
-    flags = (*target.compiler_flags, *QUIET, "-fPIC", "-shared", *repeated, *further)
+    if os.environ.get(ARCHITECTURE):
+        level = QUICKLY
+    else:
+        level = () if further else TURNS.flags(kernels[0].source.prelude)
+    flags = (*target.compiler_flags, *QUIET, "-fPIC", "-shared", *level, *further)
 
     def compiled() -> None:
         done = subprocess.run(
