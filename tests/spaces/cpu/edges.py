@@ -9,12 +9,12 @@ from itertools import product
 from pathlib import Path
 
 from tests.spaces.cpu.fenced import Beginning, Ending, apart
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import QUICKLY, Guarded, Run, compile_apart, here, outcome
 from tests.spaces.edge_cases import Judged
 from tests.spaces.edge_programs import Case
-from tilewright.spaces.cpu.target import detect_cpu
 
-TARGET = dataclasses.replace(detect_cpu(), threads=3, cores=3)
+TARGET = dataclasses.replace(this_cpu(), threads=3, cores=3)
 
 
 @dataclasses.dataclass(frozen=True)

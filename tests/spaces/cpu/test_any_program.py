@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import QUICKLY, compile_kernels, complaint
 from tests.spaces.language.strategies import programs
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.workloads.served import workload_of
 
-TARGET = detect_cpu()
+TARGET = this_cpu()
 DTYPES = st.sampled_from(
     ["float32", "float32", "float64", "float16", "bfloat16", "int8", "int64", "uint8", "bool"]
 )

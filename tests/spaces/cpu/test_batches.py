@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.kernels import rewritten
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import compile_kernels, complaint
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import templates_for
 from tilewright.spaces.space import Space
@@ -47,15 +47,21 @@ CASES = {
 
 def spaces(w: Workload, threads: int) -> list[Space]:
     """A space of each template that serves ``w``."""
-    target = dataclasses.replace(detect_cpu(), threads=threads)
+    target = dataclasses.replace(this_cpu(), threads=threads)
     usual = [template for template in templates_for(target) if not template.last_resort]
     serving: list[type[Template]] = [t for t in usual if not t.refuses(w, target)]
     assert serving
     return [Space(w, target, [template(w, target)]) for template in serving]
 
 
-@pytest.mark.parametrize("threads", [1, 4])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "threads"),
+    [
+        pytest.param(name, threads, marks=[pytest.mark.slow] * (threads != (1, 4)[place % 2]))
+        for place, name in enumerate(CASES)
+        for threads in (1, 4)
+    ],
+)
 def test_random_schedules_agree_with_the_reference(name, threads, tmp_path):
     w = workload("matmul", **CASES[name])
     for space in spaces(w, threads):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_sampled
 from tests.spaces.dtype_programs import PROGRAMS, extents
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 
@@ -14,4 +14,4 @@ from tilewright.spaces.registry import space_for
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_kernels_are_right(name, tmp_path):
     text = PROGRAMS[name]
-    check_sampled(space_for(workload(text, **extents(text)), detect_cpu()), 1, 0, tmp_path)
+    check_sampled(space_for(workload(text, **extents(text)), this_cpu()), 1, 0, tmp_path)

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tests.spaces.everyday import OPERATORS, text_of
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.workloads.workload import Workload
 
-TARGET = detect_cpu()
+TARGET = this_cpu()
 
 
 def kernel_of(name: str) -> tuple[Workload, Kernel, bool]:

@@ -13,6 +13,7 @@ import pytest
 from tests.kernels import planted
 from tests.spaces.cpu import fenced
 from tests.spaces.cpu.fenced import Fenced, apart
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import QUICKLY, compile_kernels, complaint
 from tests.spaces.index_programs import (
     COMPARED,
@@ -23,12 +24,11 @@ from tests.spaces.index_programs import (
     made,
     unsorted,
 )
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import part_of_space, space_for
 from tilewright.spaces.workloads.workload import Workload
 
-TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
+TARGET = dataclasses.replace(this_cpu(), threads=2, cores=2)
 COUNT = 3
 RESULTS = re.compile(r"$|\d+ wrong; at ")
 """What there is to say where nothing is wrong but results."""

@@ -7,14 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tilewright.costmodel.roofs.analytic import AnalyticModel
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.cpu.traffic import line_turns, middle_reach, near_reach, stays_far
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 
 TARGET = dataclasses.replace(
-    detect_cpu(), l1_bytes=48 << 10, l2_bytes=2 << 20, isa="avx512", vector_bytes=64
+    this_cpu(), l1_bytes=48 << 10, l2_bytes=2 << 20, isa="avx512", vector_bytes=64
 )
 
 

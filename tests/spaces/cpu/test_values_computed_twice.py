@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import compile_apart, outcome
-from tilewright.spaces.cpu.target import MEANING, detect_cpu
+from tilewright.spaces.cpu.target import MEANING
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.workloads.workload import Workload
 
-TARGET = detect_cpu()
+TARGET = this_cpu()
 ROWS = {"r": 6, "c": 128}
 ONES = {  # sums of softmax, of scores that are far apart: each is 1
     "scaled": ("y[r,c] = softmax[c](x[r,c] * 3e9)", ROWS),

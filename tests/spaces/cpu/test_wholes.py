@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.spaces.cpu.fenced import Fenced, apart
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import QUICKLY, compile_kernels, complaint
 from tests.spaces.whole_programs import KINDS, inputs, programs
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.cpu.templates import TEMPLATES
 from tilewright.spaces.space import Space
 from tilewright.spaces.workloads.workload import Workload
 
-TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
+TARGET = dataclasses.replace(this_cpu(), threads=2, cores=2)
 seeds = st.integers(0, 2**16)
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import Guarded, compile_kernels
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.workloads.workload import Workload
 
-TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
+TARGET = dataclasses.replace(this_cpu(), threads=2, cores=2)
 
 
 def result(kernel: Kernel, library: ctypes.CDLL, inputs: Mapping[str, np.ndarray]) -> np.ndarray:

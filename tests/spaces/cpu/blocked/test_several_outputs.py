@@ -7,9 +7,10 @@ import re
 
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
 from tilewright.spaces.cpu.blocked.template import BlockedTemplate
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.windows.template import WindowsTemplate
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
@@ -59,7 +60,7 @@ EXTENTS = {"i": 33, "j": 37, "k": 19, "l": 3}
 
 def machine(**changes: int) -> CpuTarget:
     caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
-    return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
+    return dataclasses.replace(this_cpu(), **{"threads": 1, **caches, **changes})
 
 
 def made(text: str) -> Workload:
@@ -134,7 +135,7 @@ def test_every_planted_bug_is_found(tmp_path):
 )
 def test_refusals_say_why(outputs, words):
     work = made(f"{LINEAR}; {outputs}")
-    reasons = [t.refuses(work, detect_cpu()) for t in (BlockedTemplate, WindowsTemplate)]
+    reasons = [t.refuses(work, this_cpu()) for t in (BlockedTemplate, WindowsTemplate)]
     assert words in str(reasons[0])
     assert all(reasons)
 

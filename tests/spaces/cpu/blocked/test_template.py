@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.pairwise import pairwise
 from tests.spaces.c_program import run_c
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_sampled, compile_kernels, complaint
 from tilewright.spaces.algebra.index import index
 from tilewright.spaces.cpu.blocked.ahead import Ahead
 from tilewright.spaces.cpu.blocked.blocking import blocking
 from tilewright.spaces.cpu.blocked.template import BlockedTemplate
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
@@ -36,7 +38,8 @@ EPILOGUES = (
     "max(x - transposed[n,m], 0.25) / (1 + abs(column[n] * row[m]))",
     "select(x < bias[n], exp2(x * 0.1), log(abs(x) + 1)) + floor(x * 4)",
 )
-LAYOUTS = list(itertools.product(("row", "col"), repeat=3))
+ORDERS = ("row", "col")
+LAYOUTS = list(itertools.product(ORDERS, repeat=3))
 DTYPES = (("float32", "float32"), ("bfloat16", "bfloat16"), ("bfloat16", "float32"))
 
 FIXED = made_up_cpu()
@@ -48,7 +51,7 @@ def space_of(w: Workload, target: CpuTarget) -> Space:
 
 def narrow(vector_bytes: int) -> CpuTarget:
     """This machine as if its vectors were shorter, and without its special instructions."""
-    return with_vectors(detect_cpu(), vector_bytes)
+    return with_vectors(this_cpu(), vector_bytes)
 
 
 def with_vectors(target: CpuTarget, vector_bytes: int) -> CpuTarget:
@@ -58,12 +61,11 @@ def with_vectors(target: CpuTarget, vector_bytes: int) -> CpuTarget:
     )
 
 
-@pytest.mark.parametrize(("dtype", "out"), DTYPES)
-@pytest.mark.parametrize(("a", "b", "c"), LAYOUTS)
+@pytest.mark.parametrize(("a", "b", "c", "dtype", "out"), pairwise(*[ORDERS] * 3, DTYPES))
 def test_random_schedules_agree_with_the_reference(a, b, c, dtype, out, tmp_path):
     seed = LAYOUTS.index((a, b, c)) * len(DTYPES) + DTYPES.index((dtype, out))
     choose = random.Random(seed)
-    target = dataclasses.replace(detect_cpu(), threads=choose.choice((1, 2, 6)))
+    target = dataclasses.replace(this_cpu(), threads=choose.choice((1, 2, 6)))
     m, n, k = (choose.choice(EXTENTS) for _ in range(3))
     w = workload(
         "matmul",
@@ -76,14 +78,14 @@ def test_random_schedules_agree_with_the_reference(a, b, c, dtype, out, tmp_path
 def test_slivers(shape, tmp_path):
     m, n, k = shape
     w = workload("matmul", m=m, n=n, k=k, epilogue="x + bias[n]", b="col")
-    check_sampled(space_of(w, detect_cpu()), 6, 0, tmp_path)
+    check_sampled(space_of(w, this_cpu()), 6, 0, tmp_path)
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_narrower_vectors(vector_bytes, dtype, tmp_path):
     w = workload("matmul", m=61, n=45, k=77, b="col", dtype=dtype, epilogue="x + bias[n]")
-    if vector_bytes == 32 and detect_cpu().isa not in ("avx2", "avx512"):
+    if vector_bytes == 32 and this_cpu().isa not in ("avx2", "avx512"):
         pytest.skip("no AVX2 here")
     check_sampled(space_of(w, narrow(vector_bytes)), 6, 0, tmp_path)
 
@@ -96,11 +98,11 @@ def test_an_odd_depth_of_pairs(a, b, c, tmp_path):
     w = workload("matmul", m=37, n=45, k=k, a=a, b=b, c=c, dtype="bfloat16", out="float32")
     inputs = w.make_inputs(0)
     inputs["A"][::2], inputs["B"][:, 1::2] = np.nan, np.nan
-    space = space_of(w, detect_cpu())
+    space = space_of(w, this_cpu())
     kernels = [
         space.lower(space.schedule(row)) for row in space.sample(np.random.default_rng(0), 4)
     ]
-    library = compile_kernels(kernels, detect_cpu(), tmp_path)
+    library = compile_kernels(kernels, this_cpu(), tmp_path)
     for kernel in kernels:
         assert not complaint(kernel, library, w, 0, inputs)
 
@@ -124,9 +126,9 @@ def test_all_that_is_next_is_asked_for(b):
 
 def test_bfloat16_rounds_to_nearest_even_and_keeps_nan(tmp_path):
     w = workload("matmul", m=1, n=16, k=1, dtype="bfloat16")
-    space = space_of(w, detect_cpu())
+    space = space_of(w, this_cpu())
     kernel = space.lower(next(space.enumerate()))
-    library = compile_kernels([kernel], detect_cpu(), tmp_path)
+    library = compile_kernels([kernel], this_cpu(), tmp_path)
     values = np.array([1, np.nan, np.inf, -np.inf, 3e38, 1e-40, -0.0, 255, *range(8)])
     b = values.astype(w.factors[1].element.numpy).reshape(1, 16)
     a = np.full((1, 1), 1.0078125, dtype=b.dtype)

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from tests.spaces.chained_programs import made
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 from tilewright.spaces.cpu.chained.template import ChainedTemplate
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.space import Space
 from tilewright.spaces.workloads.computation import Computation
 
-TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
+TARGET = dataclasses.replace(this_cpu(), threads=2, cores=2)
 PRODUCT = "z[i,j] = sum[d](x[i,d] * w[j,d])\n"
 FORMS = {
     "loss": f"l: int32[i](index < 131)\n{PRODUCT}y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]",

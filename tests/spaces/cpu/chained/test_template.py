@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.spaces.chained_programs import FORMS, form, made, random_form
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 from tilewright.spaces.cpu.chained.template import ChainedTemplate
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language import program
@@ -22,7 +22,7 @@ from tilewright.spaces.space import Space
 from tilewright.spaces.testing.template import checked_quantities, silent_rules
 from tilewright.spaces.workloads.computation import Computation
 
-TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
+TARGET = dataclasses.replace(this_cpu(), threads=2, cores=2)
 
 
 def computation(text: str, **extents: int) -> Computation:
@@ -277,7 +277,7 @@ def test_keys_read_in_place_are_not_packed_and_take_as_many_operations():
 
 def test_attention_has_this_template_alone():
     w = workload("attention", b=1, h=4, i=64, j=64, d=32, kv=2, mask="causal")
-    assert list(space_for(w, detect_cpu()).templates) == ["chained"]
+    assert list(space_for(w, this_cpu()).templates) == ["chained"]
     text = "y[i,e] = sum[j](softmax[j](sum[d](x[i,d] * u[d,j])) * v[j,e])"
     w = Computation("program", (), program(text, i=8, j=8, d=8, e=8), "")
-    assert list(space_for(w, detect_cpu()).templates) == ["chained"]
+    assert list(space_for(w, this_cpu()).templates) == ["chained"]

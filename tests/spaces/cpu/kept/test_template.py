@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import (
     check_bugs_are_found,
     check_sampled,
@@ -19,7 +20,7 @@ from tests.spaces.cpu.native import (
 )
 from tests.spaces.derivation.kept.random_windows import random_window
 from tilewright.spaces.cpu.kept.template import KeptTemplate
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
@@ -62,7 +63,7 @@ GROUPS = workload(
 
 def machine(**changes: Any) -> CpuTarget:
     caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
-    return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
+    return dataclasses.replace(this_cpu(), **{"threads": 1, **caches, **changes})
 
 
 def space_of(w: Workload, target: CpuTarget) -> Space:
@@ -131,7 +132,7 @@ def test_filters_are_turned_for_tiles_of_one_group_alone(across, turns, order, t
 
 @pytest.mark.parametrize(("vector_bytes", "isa"), [(16, "generic"), (16, "sse2"), (64, "generic")])
 def test_other_vectors(vector_bytes, isa, tmp_path):
-    if isa not in ("generic", detect_cpu().isa) and detect_cpu().architecture != "x86_64":
+    if isa not in ("generic", this_cpu().isa) and this_cpu().architecture != "x86_64":
         pytest.skip(f"no {isa} here")
     target = machine(vector_bytes=vector_bytes)
     target = dataclasses.replace(target, isa=isa, bf16_dot=False)
@@ -193,12 +194,12 @@ def test_every_planted_bug_is_found(tmp_path):
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in KeptTemplate.refuses(w, detect_cpu())
+    assert words in KeptTemplate.refuses(w, this_cpu())
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_programs_along_kept_axes_are_served(name):
-    assert KeptTemplate.refuses(NAMED[name], detect_cpu()) is None
+    assert KeptTemplate.refuses(NAMED[name], this_cpu()) is None
 
 
 def test_a_kernel_says_what_it_writes():

@@ -7,10 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
 from tests.spaces.loops.programs import SERVED, text_of
 from tilewright.spaces.cpu.loops.template import CpuLoops
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import Served, serving, space_for
 from tilewright.spaces.space import Space
@@ -19,7 +20,7 @@ from tilewright.spaces.testing.template import TemplateContract, silent_rules
 
 
 def machine(threads: int = 1) -> CpuTarget:
-    return dataclasses.replace(detect_cpu(), threads=threads, cores=threads)
+    return dataclasses.replace(this_cpu(), threads=threads, cores=threads)
 
 
 def space_of(text: str, threads: int = 1) -> Space:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_bugs_are_found
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 
@@ -49,7 +50,7 @@ EXPERTS = {  # of 3 bits, of several matrices
 
 
 def target() -> CpuTarget:
-    found = detect_cpu()
+    found = this_cpu()
     if found.isa != "avx512":
         pytest.skip("the names of words are those of AVX-512")
     return found

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import tilewright
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_sampled, compile_kernels, outcome, sampled
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.low_bit.packing import TRAILER
@@ -67,7 +68,7 @@ def made(q: str, text: str, sizes: dict[str, int]) -> Workload:
 
 def target_of(isa: str = "", threads: int = 1) -> CpuTarget:
     """This machine, or one whose vectors are narrower."""
-    found = dataclasses.replace(detect_cpu(), threads=threads, cores=threads)
+    found = dataclasses.replace(this_cpu(), threads=threads, cores=threads)
     if not isa:
         return found
     if isa == "avx2" and found.isa not in ("avx2", "avx512"):

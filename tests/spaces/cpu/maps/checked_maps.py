@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from tests.spaces.cpu.machine import this_cpu
 from tilewright.spaces.cpu.maps.template import MapTemplate
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule, Value
@@ -28,7 +29,7 @@ EXTENTS = {"i": 67, "j": 130, "k": 19}
 
 def machine(**changes: int) -> CpuTarget:
     caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
-    return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
+    return dataclasses.replace(this_cpu(), **{"threads": 1, **caches, **changes})
 
 
 def named(text: str) -> Workload:
@@ -61,5 +62,5 @@ def moving(text: str, dtype: str, **extents: int) -> Workload:
     """The workload of a text that computes nothing, all of whose arrays but tables have a dtype."""
     dtypes = "".join(f"{name}: {dtype}; " for name in "wxyz" if f"{name}[" in text)
     w = workload(dtypes + text, **extents)
-    assert MapTemplate.refuses(w, detect_cpu()) is None
+    assert MapTemplate.refuses(w, this_cpu()) is None
     return w

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from tests.pairwise import pairwise
 from tests.spaces.cpu.maps.checked_maps import TRANSPOSED, machine, moving, space_of, tiled
 from tests.spaces.cpu.native import compile_kernels, complaint, sampled
 from tilewright.spaces.cpu.compiler import find_compiler
@@ -14,17 +15,17 @@ from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 
+MOVED = [
+    (TRANSPOSED, {"i": 192, "j": 336}),
+    ("y[k, j, i] = x[k, i, j]", {"i": 192, "j": 336, "k": 3}),
+    (TRANSPOSED, {"i": 195, "j": 257}),
+    ("y[k, j, i] = x[k, i, j]", {"i": 81, "j": 530, "k": 3}),
+]
 
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64"])
+
 @pytest.mark.parametrize(
-    ("text", "n"),
-    [
-        (TRANSPOSED, {"i": 192, "j": 336}),
-        ("y[k, j, i] = x[k, i, j]", {"i": 192, "j": 336, "k": 3}),
-        (TRANSPOSED, {"i": 195, "j": 257}),
-        ("y[k, j, i] = x[k, i, j]", {"i": 81, "j": 530, "k": 3}),
-    ],
+    ("text", "n", "dtype", "threads"),
+    pairwise(MOVED, ["int8", "bfloat16", "float32", "float64"], [1, 3]),
 )
 def test_blocks_may_go_straight_from_registers(text, n, dtype, threads, tmp_path):
     w = moving(text, dtype, **n)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.maps.checked_maps import (
     EXTENTS,
     MOVED,
@@ -24,7 +25,6 @@ from tests.spaces.cpu.native import check_sampled, compile_kernels, complaint, s
 from tests.spaces.derivation.maps.random_maps import random_map
 from tilewright.spaces.cpu.maps.rules import LEAST_TILE
 from tilewright.spaces.cpu.maps.template import MapTemplate
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.language import Program
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
@@ -78,7 +78,7 @@ def test_tiles_with_tails_agree_with_the_reference(name, tmp_path):
 
 @pytest.mark.parametrize(("vector_bytes", "isa"), [(16, "generic"), (16, "sse2"), (64, "generic")])
 def test_other_vectors(vector_bytes, isa, tmp_path):
-    if isa not in ("generic", detect_cpu().isa) and detect_cpu().architecture != "x86_64":
+    if isa not in ("generic", this_cpu().isa) and this_cpu().architecture != "x86_64":
         pytest.skip(f"no {isa} here")
     target = machine(vector_bytes=vector_bytes)
     target = dataclasses.replace(target, isa=isa, bf16_dot=False)
@@ -180,7 +180,7 @@ def test_wild_indices_are_bounded(tmp_path):
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in MapTemplate.refuses(w, detect_cpu())
+    assert words in MapTemplate.refuses(w, this_cpu())
 
 
 @pytest.mark.parametrize(("step", "narrow"), [(14, True), (16, False)])

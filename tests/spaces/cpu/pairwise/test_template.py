@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import (
     check_bugs_are_found,
     check_sampled,
@@ -22,7 +23,6 @@ from tests.spaces.cpu.native import (
 )
 from tests.spaces.pairwise_programs import ATTENTION, GRADIENTS, OTHERS, backward, other
 from tilewright.spaces.cpu.pairwise.template import PairwiseTemplate
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language import program
 from tilewright.spaces.operators import workload
@@ -36,7 +36,7 @@ from tilewright.spaces.workloads.gradients import gradient
 from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
 
-TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
+TARGET = dataclasses.replace(this_cpu(), threads=2, cores=2)
 
 
 def extents_of(text: str) -> dict[str, int]:
@@ -238,4 +238,4 @@ def test_every_rule_refuses_something_and_says_why() -> None:
 
 
 def test_the_gradient_of_attention_has_this_template_alone() -> None:
-    assert list(space_for(backward("groups"), detect_cpu()).templates) == ["pairwise"]
+    assert list(space_for(backward("groups"), this_cpu()).templates) == ["pairwise"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import (
     check_bugs_are_found,
     check_sampled,
@@ -27,7 +28,7 @@ from tests.spaces.language.ragged_programs import (
 )
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.ragged.template import RaggedTemplate
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import serving
 from tilewright.spaces.schedule import Schedule
@@ -40,7 +41,7 @@ SIZES = {"c": 37, "d": 19, "i": 3}
 
 
 def machine(**changes: Any) -> CpuTarget:
-    return dataclasses.replace(detect_cpu(), **{"threads": 1, **changes})
+    return dataclasses.replace(this_cpu(), **{"threads": 1, **changes})
 
 
 def ragged(name: str, pointers: bool = False, **more: int) -> Workload:
@@ -196,7 +197,7 @@ def test_every_planted_bug_is_found(tmp_path):
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in RaggedTemplate.refuses(w, detect_cpu())
+    assert words in RaggedTemplate.refuses(w, this_cpu())
 
 
 def test_no_kernel_of_rectangles_serves_what_ranges_do():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import (
     check_bugs_are_found,
     check_sampled,
@@ -18,7 +19,7 @@ from tests.spaces.cpu.native import (
 )
 from tests.spaces.recurrent_programs import TEXTS, extents_of
 from tilewright.spaces.cpu.recurrent.template import RecurrentTemplate
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import serving
 from tilewright.spaces.space import Space
@@ -27,7 +28,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def machine(**changes: Any) -> CpuTarget:
-    return dataclasses.replace(detect_cpu(), **{"threads": 3, "cores": 3, **changes})
+    return dataclasses.replace(this_cpu(), **{"threads": 3, "cores": 3, **changes})
 
 
 def recurrence(name: str, kinds: str = "", **changes: int) -> Workload:
@@ -166,7 +167,7 @@ def test_every_planted_bug_is_found(bug, tmp_path):
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in str(RecurrentTemplate.refuses(w, detect_cpu()))
+    assert words in str(RecurrentTemplate.refuses(w, this_cpu()))
 
 
 def test_state_spaces_are_served():

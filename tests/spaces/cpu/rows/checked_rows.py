@@ -7,16 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tilewright.spaces.cpu.rows.template import RowsTemplate
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language import program
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.workloads.computation import Computation
 
-TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2, l2_bytes=32 << 10)
+TARGET = dataclasses.replace(this_cpu(), threads=2, cores=2, l2_bytes=32 << 10)
 """With an L2 so small that streaming stores are of use to small outputs, too."""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import (
     check_bugs_are_found,
     check_sampled,
@@ -16,7 +17,6 @@ from tests.spaces.cpu.native import (
     sampled,
 )
 from tilewright.spaces.cpu.rows.template import RowsTemplate
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.language import program
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
@@ -26,7 +26,7 @@ from tilewright.spaces.workloads.gradients import gradient
 from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
 
-TARGET = dataclasses.replace(detect_cpu(), threads=3, cores=3)
+TARGET = dataclasses.replace(this_cpu(), threads=3, cores=3)
 SUMMED = "m[r] = max[c](x[r,c])\ny[r,c] = x[r,c] - m[r]\n"
 GRADIENTS = {
     "layernorm": ("layernorm r=70 c=53", "x,weight,bias", "mean,rstd"),

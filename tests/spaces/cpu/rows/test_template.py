@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tests.spaces.cpu.rows.checked_rows import TARGET, complaints, lowered, own, space_of
 from tests.spaces.derivation.programs import random_chain
 from tilewright.spaces.cpu.compiler import find_compiler
 from tilewright.spaces.cpu.rows.template import RowsTemplate
-from tilewright.spaces.cpu.target import FLAGS, detect_cpu
+from tilewright.spaces.cpu.target import FLAGS
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
@@ -119,7 +120,7 @@ def test_other_widths_of_vectors(vector_bytes, tmp_path):
         assert complaints(w, lowered(w, target, 4), tmp_path / name) == []
 
 
-@pytest.mark.skipif(detect_cpu().architecture != "x86_64", reason="needs a compiler for AVX-512")
+@pytest.mark.skipif(this_cpu().architecture != "x86_64", reason="needs a compiler for AVX-512")
 def test_avx512_takes_whole_vectors_for_exponentials_and_maxima(tmp_path):
     """Compiled, not run: no instruction of half the width stands for a maximum."""
     target = dataclasses.replace(TARGET, isa="avx512", vector_bytes=64, vector_registers=32)
@@ -201,7 +202,7 @@ def test_the_next_row_is_fetched_in_the_walk_that_computes_most(operator, held, 
     ],
 )
 def test_refusals_say_what_is_needed(w, words):
-    assert words in RowsTemplate.refuses(w, detect_cpu())
+    assert words in RowsTemplate.refuses(w, this_cpu())
 
 
 def test_equal_programs_have_the_same_space_and_kernels():
@@ -216,7 +217,7 @@ def test_equal_programs_have_the_same_space_and_kernels():
 
 
 def test_every_rule_refuses_something_and_says_why():
-    target = dataclasses.replace(detect_cpu(), threads=4, cores=4)
+    target = dataclasses.replace(this_cpu(), threads=4, cores=4)
     works = [workload("softmax", r=r, c=c) for r, c in ((2, 40), (4096, 1024), (8, 2**20))]
     assert not silent_rules([space_of(w, target) for w in works], 300)
 
@@ -241,4 +242,4 @@ def test_rows_beyond_a_cache_are_read_again_by_each_walk():
 
 
 def test_a_space_for_rows_has_this_template_alone():
-    assert list(space_for(workload("softmax", r=64, c=64), detect_cpu()).templates) == ["rows"]
+    assert list(space_for(workload("softmax", r=64, c=64), this_cpu()).templates) == ["rows"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import (
     check_bugs_are_found,
     check_sampled,
@@ -18,7 +19,7 @@ from tests.spaces.cpu.native import (
     sampled,
 )
 from tilewright.spaces.cpu.scan.template import ScanTemplate
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import serving
 from tilewright.spaces.space import Space
@@ -48,7 +49,7 @@ SCANS = {
 
 def machine(**changes: Any) -> CpuTarget:
     small = {"threads": 3, "cores": 3, "l2_bytes": 32 << 10}
-    return dataclasses.replace(detect_cpu(), **{**small, **changes})
+    return dataclasses.replace(this_cpu(), **{**small, **changes})
 
 
 def scan(name: str, rows: int, columns: int, kind: str = "float32") -> Workload:
@@ -222,7 +223,7 @@ def test_every_planted_bug_is_found(bug, tmp_path):
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in str(ScanTemplate.refuses(w, detect_cpu()))
+    assert words in str(ScanTemplate.refuses(w, this_cpu()))
 
 
 def test_no_quadratic_kernel_serves_what_scans_do():

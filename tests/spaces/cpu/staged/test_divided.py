@@ -63,7 +63,7 @@ def test_kernels_compute_the_gradient(name: str, tmp_path) -> None:
     kernels = [space.lower(space.schedule(row)) for row in rows]
     libraries = compile_apart(kernels, target, tmp_path)
     pairs = zip(kernels, libraries, strict=True)
-    assert [complaint(kernel, library, made, 1) for kernel, library in pairs] == [""] * len(rows)
+    assert [complaint(kernel, library, made, 1) for kernel, library in pairs] == [""] * len(kernels)
 
 
 def test_the_derivative_of_the_activation_is_computed_once() -> None:

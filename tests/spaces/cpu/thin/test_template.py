@@ -9,9 +9,11 @@ import random
 import numpy as np
 import pytest
 
+from tests.pairwise import pairwise
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_sampled, compile_kernels, complaint
 from tilewright.spaces.cpu.blocked.template import BlockedTemplate
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.thin.template import Thin, ThinDots, ThinStream
 from tilewright.spaces.language import program
 from tilewright.spaces.operators import as_workload, workload
@@ -29,7 +31,8 @@ EPILOGUES = (
     "select(x < bias[n], exp2(x * 0.1), log(abs(x) + 1)) + floor(x * 4)",
 )
 DTYPES = (("float32", "float32"), ("bfloat16", "bfloat16"), ("bfloat16", "float32"))
-LAYOUTS = list(itertools.product(("row", "col"), repeat=2))
+ORDERS = ("row", "col")
+LAYOUTS = list(itertools.product(ORDERS, repeat=2))
 
 
 def template_for(w: Workload, target: CpuTarget) -> Thin:
@@ -41,13 +44,12 @@ def space_of(w: Workload, target: CpuTarget) -> Space:
     return Space(w, target, [template_for(w, target)])
 
 
-@pytest.mark.parametrize(("dtype", "out"), DTYPES)
-@pytest.mark.parametrize(("a", "b"), LAYOUTS)
+@pytest.mark.parametrize(("a", "b", "dtype", "out"), pairwise(*[ORDERS] * 2, DTYPES))
 def test_random_schedules_agree_with_the_reference(a, b, dtype, out, tmp_path):
     seed = LAYOUTS.index((a, b)) * len(DTYPES) + DTYPES.index((dtype, out))
     threads = (1, 2, 4)[seed % 3]
     choose = random.Random(seed)
-    target = dataclasses.replace(detect_cpu(), threads=threads, cores=threads)
+    target = dataclasses.replace(this_cpu(), threads=threads, cores=threads)
     for epilogue in EPILOGUES:
         m, n, k = choose.randint(1, 16), choose.choice(COLUMNS), choose.choice(DEPTHS)
         w = workload("matmul", m=m, n=n, k=k, a=a, b=b, dtype=dtype, out=out, epilogue=epilogue)
@@ -55,7 +57,7 @@ def test_random_schedules_agree_with_the_reference(a, b, dtype, out, tmp_path):
 
 
 def test_split_depth_adds_up_and_applies_the_epilogue_once(tmp_path):
-    target = dataclasses.replace(detect_cpu(), threads=4, cores=4)
+    target = dataclasses.replace(this_cpu(), threads=4, cores=4)
     for b in ("row", "col"):
         w = workload("matmul", m=3, n=50, k=1000, b=b, epilogue="gelu(x + bias[n])")
         space = Space(w, target, [template_for(w, target)])
@@ -71,11 +73,11 @@ def test_split_depth_adds_up_and_applies_the_epilogue_once(tmp_path):
 @pytest.mark.parametrize("vector_bytes", [16, 32])
 @pytest.mark.parametrize("b", ["row", "col"])
 def test_narrower_vectors(vector_bytes, b, tmp_path):
-    if vector_bytes == 32 and detect_cpu().isa not in ("avx2", "avx512"):
+    if vector_bytes == 32 and this_cpu().isa not in ("avx2", "avx512"):
         pytest.skip("no AVX2 here")
     isa = {32: "avx2", 16: "generic"}[vector_bytes]
     target = dataclasses.replace(
-        detect_cpu(), isa=isa, vector_bytes=vector_bytes, vector_registers=16, bf16_dot=False
+        this_cpu(), isa=isa, vector_bytes=vector_bytes, vector_registers=16, bf16_dot=False
     )
     check_sampled(space_of(workload("matmul", m=5, n=45, k=77, b=b), target), 6, 0, tmp_path)
 
@@ -91,20 +93,20 @@ def test_narrower_vectors(vector_bytes, b, tmp_path):
 )
 def test_refusals_say_what_is_needed(template, parameters, words):
     w = workload("matmul", **({"m": 4, "n": 64, "k": 64} | parameters))
-    assert words in template.refuses(w, detect_cpu())
+    assert words in template.refuses(w, this_cpu())
 
 
 @pytest.mark.parametrize("template", [ThinStream, ThinDots])
 def test_a_refused_dtype_comes_with_those_that_arrays_may_have(template):
     w = workload("matmul", m=4, n=64, k=64, dtype="float16")
-    assert template.refuses(w, detect_cpu()).endswith("is float16; allowed: float32, bfloat16")
+    assert template.refuses(w, this_cpu()).endswith("is float16; allowed: float32, bfloat16")
 
 
 @pytest.mark.parametrize("b", ["row", "col"])
 @pytest.mark.parametrize("m", range(1, 17))
 def test_a_thin_template_serves_every_shape_that_the_blocked_one_refuses(m, b):
     for n, k, registers in itertools.product((1, 40, 5000), (1, 100, 5000), (16, 32)):
-        target = dataclasses.replace(detect_cpu(), vector_registers=registers)
+        target = dataclasses.replace(this_cpu(), vector_registers=registers)
         w = workload("matmul", m=m, n=n, k=k, b=b)
         (template,) = space_for(w, target).templates.values()
         assert isinstance(template, Thin)
@@ -118,7 +120,7 @@ def test_a_thin_template_serves_every_shape_that_the_blocked_one_refuses(m, b):
 def test_a_row_times_a_matrix_has_the_kernels_of_few_rows(order, template, tmp_path):
     axes = f"axes j=130, l=77\nw: float32{order}\n"
     text = f"s[j] = sum[l](x[l] * w{order})\ny[j] = gelu(s[j] + b[j]) + r[j]"
-    space = space_for(as_workload(program(axes + text)), detect_cpu())
+    space = space_for(as_workload(program(axes + text)), this_cpu())
     assert list(space.templates) == [template]
     check_sampled(space, 4, 0, tmp_path)
 
@@ -126,14 +128,14 @@ def test_a_row_times_a_matrix_has_the_kernels_of_few_rows(order, template, tmp_p
 @pytest.mark.parametrize(("a", "template"), [("row", "thin_dots"), ("col", "thin_stream")])
 def test_a_matrix_of_one_column_is_seen_as_a_row(a, template, tmp_path):
     w = workload("matmul", m=257, n=1, k=100, a=a, epilogue="relu(x + bias[m]) * scale[n]")
-    space = space_for(w, detect_cpu())
+    space = space_for(w, this_cpu())
     assert list(space.templates) == [template]
     check_sampled(space, 4, 0, tmp_path)
 
 
 @pytest.mark.parametrize(("b", "a"), [("row", "row"), ("col", "col"), ("row", "col")])
 def test_every_rule_refuses_something_and_says_why(a, b):
-    target = dataclasses.replace(detect_cpu(), threads=4, cores=4)
+    target = dataclasses.replace(this_cpu(), threads=4, cores=4)
     shapes = [(16, 40, 100), (1, 4096, 4096), (16, 4096, 100)]
     works = [workload("matmul", m=m, n=n, k=k, a=a, b=b) for m, n, k in shapes]
     spaces = [Space(w, target, [template_for(w, target)]) for w in works]
@@ -147,7 +149,7 @@ def test_every_rule_refuses_something_and_says_why(a, b):
 @pytest.mark.parametrize("b", ["row", "col"])
 def test_quantities_are_complete_and_possible(b):
     w = workload("matmul", m=4, n=1000, k=900, b=b, epilogue="relu(x)")
-    target = dataclasses.replace(detect_cpu(), threads=2, cores=2)
+    target = dataclasses.replace(this_cpu(), threads=2, cores=2)
     space = Space(w, target, [template_for(w, target)])
     assert (checked_quantities(space, seed=0, schedules=300)["flops"] >= w.flops).all()
 
@@ -156,7 +158,7 @@ def quantities_of(dtype: str = "float32", b: str = "col", **changes: int) -> dic
     """Of some schedule for four rows, with changes."""
     w = workload("matmul", m=4, n=1000, k=4096, dtype=dtype, b=b)
     caches = {"l1_bytes": 32 << 10, "l2_bytes": 1 << 20, "l3_bytes": 32 << 20}
-    target = dataclasses.replace(detect_cpu(), threads=1, bf16_dot=True, **caches)
+    target = dataclasses.replace(this_cpu(), threads=1, bf16_dot=True, **caches)
     template = template_for(w, target)
     space = Space(w, target, [template])
     values = space.schedule(space.sample(np.random.default_rng(0), 64)[0]).values | changes

@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tilewright.spaces.algebra.layout import row_major, strided
 from tilewright.spaces.cpu.compiler import find_compiler
 from tilewright.spaces.cpu.isa import used
-from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.cpu.tiles.turns import Turn
 from tilewright.spaces.cpu.vectors.simd import prelude
@@ -66,7 +66,7 @@ def moves_to_stack(tile, isa, machine, folder):
     text = "\n".join(tile.source()).replace("static __attribute__((noinline))", "")
     source, code = folder / "tile.c", folder / "tile.s"
     source.write_text(prelude(isa, tile.lanes, bf16_dot=False) + used(isa) + text)
-    flags = [flag for flag in detect_cpu().compiler_flags if flag != compiler.native]
+    flags = [flag for flag in this_cpu().compiler_flags if flag != compiler.native]
     command = [compiler.path, *flags, f"-march={machine}", "-w", "-S", source, "-o", code]
     subprocess.run(command, check=True, timeout=60)
     moved = [line for line in code.read_text().splitlines() if "vmov" in line]

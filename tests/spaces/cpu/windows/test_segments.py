@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tests.kernels import planted
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 from tests.spaces.tables import inputs_of
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.windows.template import WindowsTemplate
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
@@ -45,7 +46,7 @@ GROUPED = {
 
 def machine(threads: int = 1) -> CpuTarget:
     return dataclasses.replace(
-        detect_cpu(), threads=threads, cores=threads, l1_bytes=8 << 10, l2_bytes=32 << 10
+        this_cpu(), threads=threads, cores=threads, l1_bytes=8 << 10, l2_bytes=32 << 10
     )
 
 
@@ -209,7 +210,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "words"), REFUSED)
 def test_refusals_say_why(text, words):
-    assert words in (WindowsTemplate.refuses(workload(text), detect_cpu()) or "")
+    assert words in (WindowsTemplate.refuses(workload(text), this_cpu()) or "")
 
 
 def test_rows_that_a_table_chooses_are_copied_by_all_workers(tmp_path):

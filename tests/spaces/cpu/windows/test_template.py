@@ -8,8 +8,9 @@ import re
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_bugs_are_found, check_sampled, sampled
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.windows.template import WindowsTemplate
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
@@ -69,7 +70,7 @@ PROGRAMS = {
 
 def machine(**changes: int) -> CpuTarget:
     caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
-    return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
+    return dataclasses.replace(this_cpu(), **{"threads": 1, **caches, **changes})
 
 
 def program(text: str) -> Workload:
@@ -226,7 +227,7 @@ def test_every_planted_bug_is_found(layout, tmp_path):
     ],
 )
 def test_refusals_say_why(text, words):
-    reason = WindowsTemplate.refuses(workload(text), detect_cpu())
+    reason = WindowsTemplate.refuses(workload(text), this_cpu())
     assert reason is not None
     assert words in reason
     assert "\n" not in reason

@@ -7,8 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
-from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.winograd.template import WinogradTemplate
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
@@ -50,7 +51,7 @@ def case(name: str) -> Workload:
 
 def machine(**changes: int) -> CpuTarget:
     caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
-    return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
+    return dataclasses.replace(this_cpu(), **{"threads": 1, **caches, **changes})
 
 
 def space_of(w: Workload, target: CpuTarget) -> Space:
@@ -131,7 +132,7 @@ def test_every_planted_bug_is_found(tmp_path):
     ],
 )
 def test_refusals_say_why(text, words):
-    reason = WinogradTemplate.refuses(workload(text), detect_cpu())
+    reason = WinogradTemplate.refuses(workload(text), this_cpu())
     assert (reason is None) == (not words)
     assert words in (reason or "")
     assert "\n" not in (reason or "")
