@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.gradients.cases import CASES, Case
+from experiments.gradients.cases import CASES, CONVOLUTIONS, Case
 from experiments.gradients.gpu_cases import GPU_CASES
 from experiments.resuming import write_run
 from experiments.turns import in_turns, medians, ratio
@@ -86,6 +86,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--only", nargs="*", default=[], metavar="CASE")
+    parser.add_argument("--convolutions", action="store_true", help="held-out ones, by an operand")
     parser.add_argument("--seconds", type=float, default=30, help="of tuning each; 0 for none")
     parser.add_argument("--minutes", type=float, default=4, help="for all of it on a GPU")
     parser.add_argument("--jobs", type=int, default=0, help="processes beside a GPU; 0: all cores")
@@ -94,7 +95,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--db", default="gradients.db")
     parser.add_argument("--out", type=Path, default=OUT / "results.json")
     asked = parser.parse_args(given)
-    known = GPU_CASES if asked.target == "cuda" else CASES
+    known = GPU_CASES if asked.target == "cuda" else {**CASES, **CONVOLUTIONS}
     if unknown := [name for name in asked.only if name not in known]:
         parser.error(f"there is no case {unknown[0]!r}; allowed: {', '.join(known)}")
     if asked.target == "cuda":
@@ -103,8 +104,8 @@ def main(given: Sequence[str] | None = None) -> None:
         return gpu.main(asked)
     torch.set_num_threads(1)
     target, found = detect_target("cpu", 1), {}
-    for name in asked.only or CASES:
-        case = _small(CASES[name]) if asked.small else CASES[name]
+    for name in asked.only or (CONVOLUTIONS if asked.convolutions else CASES):
+        case = _small(known[name]) if asked.small else known[name]
         own = found[name] = compare(case, target, asked.seconds, asked.rounds, asked.db)
         lower, upper = own["quartiles"]
         times = ", ".join(f"{who} {s * 1e3:.2f} ms" for who, s in own["seconds"].items())

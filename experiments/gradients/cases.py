@@ -42,8 +42,16 @@ def _grouped(t: Mapping[str, Tensor]) -> Tensor:
     return attend(t["q"], t["k"], t["v"], is_causal=True, enable_gqa=True)
 
 
-def _convolution(stride: int) -> Callable[[Mapping[str, Tensor]], Tensor]:
-    return lambda t: functional.conv2d(t["image"], t["filter"], stride=stride, padding=1)
+def _convolution(stride: int, padding: int = 1) -> Callable[[Mapping[str, Tensor]], Tensor]:
+    def convolve(t: Mapping[str, Tensor]) -> Tensor:
+        groups = t["image"].shape[1] // t["filter"].shape[1]
+        return functional.conv2d(t["image"], t["filter"], None, stride, padding, 1, groups)
+
+    return convolve
+
+
+def _sequence(t: Mapping[str, Tensor]) -> Tensor:
+    return functional.conv1d(t["line"], t["filter"], padding=2)
 
 
 ATTENTION = "attention b=1 h=4 i=1536 j=1536 d=64"
@@ -90,4 +98,30 @@ CASES: Mapping[str, Case] = {
     ),
     "convolution": Case(IMAGES, ("image", "filter"), (), _convolution(1)),
     "convolution, stride 2": Case(f"{IMAGES} stride=2", ("image", "filter"), (), _convolution(2)),
+}
+"""The cases of the table."""
+HELD_OUT = {  # those that nothing was chosen by
+    "3 x 3": ("conv2d n=4 c=80 h=35 w=35 o=112 r=3 s=3 padding=1", _convolution(1)),
+    "3 x 3, small images": ("conv2d n=16 c=192 h=9 w=9 o=160 r=3 s=3 padding=1", _convolution(1)),
+    "3 x 3, stride 2": (
+        "conv2d n=4 c=48 h=45 w=45 o=96 r=3 s=3 padding=1 stride=2",
+        _convolution(2),
+    ),
+    "1 x 1": ("conv2d n=4 c=144 h=21 w=21 o=240 r=1 s=1", _convolution(1, 0)),
+    "7 x 7, stride 2": (
+        "conv2d n=2 c=3 h=160 w=160 o=48 r=7 s=7 padding=3 stride=2",
+        _convolution(2, 3),
+    ),
+    "7 x 7": ("conv2d n=2 c=24 h=50 w=50 o=40 r=7 s=7 padding=3", _convolution(1, 3)),
+    "depthwise": (
+        "conv2d n=4 c=120 h=38 w=38 o=120 r=3 s=3 padding=1 groups=120",
+        _convolution(1),
+    ),
+    "sequence": ("conv1d n=4 c=72 w=500 o=136 r=5 padding=2", _sequence),
+}
+"""Convolutions that are compared by each operand apart, and their functions in torch."""
+CONVOLUTIONS: Mapping[str, Case] = {
+    f"convolution {name}, by the {operand}": Case(operator, (operand,), (), by_torch)
+    for name, (operator, by_torch) in HELD_OUT.items()
+    for operand in ("line" if name == "sequence" else "image", "filter")
 }

@@ -24,6 +24,7 @@ TARGET = detect_target("cuda:sm_90a")
 def test_a_comparison_writes_its_results(tmp_path, capsys):
     out = tmp_path / "results.json"
     names = ["softmax", "product, gelu", "attention, causal"]
+    names += ["convolution depthwise, by the filter"]
     main(["--only", *names, "--seconds", "0", "--rounds", "3", "--small", "--out", str(out)])
     made = json.loads(out.read_text())["cases"]
     assert [*made] == names

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cpu.abi import FLOAT, LINE
 from tilewright.spaces.cpu.kept.held import has_room
 from tilewright.spaces.cpu.kept.rules import registers, terms
 from tilewright.spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED, Tiling
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.traffic import CALL_INSTRUCTIONS, USABLE, even_shares, footprints
 from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
 from tilewright.spaces.derivation.kept.traffic import loads_by_turns
@@ -44,7 +46,12 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
     counted = work(view.program)
     useful = float(max(1, counted.flops + counted.arithmetic + counted.special))
     operations = useful / (kept * taps) + CALL_INSTRUCTIONS * counted.special / (kept * taps)
-    loads = sum(_loads(view, view.reads[read], values) for read in view.element_reads)
+    accesses = [view.reads[read] for read in view.element_reads]
+    loads = sum(_loads(view, access, values) for access in accesses)
+    shares = [_lines_a_load(view, access, cpu) for access in accesses]
+    lines = sum(
+        share * _loads(view, access, values) for share, access in zip(shares, accesses, strict=True)
+    )
     trips = taps / tiling.taps_written_out
     instructions = outputs * taps * (operations + loads) + 6.0 * tiles * (trips + 2)
     instructions += TRANSPOSE_SLOTS * _transposed(view, tiling, values)
@@ -60,7 +67,7 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
         "flops": useful * outputs * lanes / kept,
         "useful_flops": useful,
         "instructions": instructions + merged / (element * lanes),
-        "register_bytes": element * lanes * outputs * taps * loads,
+        "register_bytes": element * lanes * outputs * taps * lines,
         "near_bytes": least + again["near"] + written + merged,
         "middle_bytes": least + again["middle"] + written + merged,
         "main_bytes": least + stored,
@@ -95,6 +102,15 @@ def _loads(view: KeptView, access: Bounded, c: Any) -> Any:
     if far == 2:
         return shared * 3.0
     return shared * np.where((far > 2) & np.logical_not(_is_transposed(view, access, c)), 10.0, 1.0)
+
+
+def _lines_a_load(view: KeptView, access: Bounded, cpu: CpuTarget) -> float:
+    """Compute the lines of a cache that a load of a vector reads in the mean: more than one where
+    vectors of neighbouring taps overlap, for then they begin anywhere in a line."""
+    steps = (abs(access.step(loop.name) or 0) for loop in view.taps)
+    vector = cpu.lanes(FLOAT)
+    overlap = access.step(view.lane.name) == 1 and any(0 < step < vector for step in steps)
+    return 1 + (vector - 1) / LINE if overlap else 1.0
 
 
 def _transposed(view: KeptView, tiling: Tiling, c: Any) -> Any:

@@ -9,6 +9,7 @@ axes that remain:
     (i + 64) % 128       i = (t - 64) % 128, where i has 128 values
     i % 32               i = 32 u + t, for each u
     8 * i + j            i = t // 8, j = t % 8, where j has 8 values
+    h // 4 * 8 + j       j = t % 8, h = 4 (t // 8) + u, for each u below 4
     2 * p + r - 1        the longest axis, p = (t - r + 1) // 2, where nothing remains
     table[e] + 1         no axis: the elements where it equals t
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.derivation.algebra import ONE, ZERO, minus, number, plus, times
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.affine import Affine, affine
@@ -93,7 +95,7 @@ class Solution:
         return False
 
     def _quotient(
-        self, axis: str, constant: int, divisor: int, entry: AxisValue, extent: int
+        self, axis: str, constant: int, divisor: int, entry: Expression, extent: int
     ) -> None:
         inside = self._new(axis, divisor)
         value = plus(plus(times(_number(divisor), entry), inside), _number(-constant))
@@ -131,42 +133,61 @@ class Solution:
         if any(atom.reads for atom, _ in form.terms):
             self.tables.append(Comparison("==", index, entry))
             return
+        if self._by_digits(form, entry, extent):
+            return
+        inside = _inside_others(form)
         own = [
             (atom.name, c)
             for atom, c in form.terms
-            if isinstance(atom, AxisValue) and self._is_open(atom.name)
+            if isinstance(atom, AxisValue) and self._is_open(atom.name) and atom.name not in inside
         ]
-        inside = _inside_others(form)
-        own = [(name, c) for name, c in own if name not in inside]
         if not own:
             self.tests.append(Comparison("==", index, entry))
-        elif len(own) == len(form.terms) and self._by_digits(own, form, entry, extent):
-            return
         else:
             name, c = max(own, key=lambda term: self.extents[term[0]])
             others = [(atom, k) for atom, k in form.terms if atom != AxisValue(name)]
             self._eliminate(name, c, _less(entry, others, form.constant))
 
-    def _by_digits(
-        self, own: list[tuple[str, int]], form: Affine, entry: AxisValue, extent: int
-    ) -> bool:
-        """Bind axes that are the digits of a number, each with its own base."""
-        digits = sorted(own, key=lambda term: term[1])
+    def _by_digits(self, form: Affine, entry: AxisValue, extent: int) -> bool:
+        """Bind axes, or quotients of them, that are the digits of a number, each with its own
+        base."""
         step = 1
-        for name, c in digits:
-            if c != step:
-                return False
-            step *= self.extents[name]
-        if len(digits) < 2:
+        digits = sorted(form.terms, key=lambda term: term[1])
+        axes = [axis for atom, _ in digits for axis in atom.axes]
+        if len(digits) < 2 or len({*axes}) < len(axes):
             return False
+        for atom, c in digits:
+            size = self._size(atom, form)
+            if c != step or size is None:
+                return False
+            step *= size
         place = minus(entry, _number(form.constant))
-        for name, c in digits[:-1]:
+        for atom, c in digits[:-1]:
+            size = self._size(atom, form)
+            assert size is not None
             value = place if c == 1 else Binary("//", place, _number(c))
-            self.bind(name, Binary("%", value, _number(self.extents[name])), True)
-        name, c = digits[-1]
+            self._bind_digit(atom, Binary("%", value, _number(size)), size, True)
+        atom, c = digits[-1]
         sure = not form.constant and extent <= step
-        self.bind(name, Binary("//", place, _number(c)), sure)
+        self._bind_digit(atom, Binary("//", place, _number(c)), ceil_div(extent, c), sure)
         return True
+
+    def _size(self, atom: Expression, form: Affine) -> int | None:
+        """Return the values that a digit has, an open axis or a quotient of one; None if it is
+        neither."""
+        match atom:
+            case AxisValue(axis) if self._is_open(axis):
+                return self.extents[axis]
+            case Binary("//", AxisValue(axis), Number(by)) if self._is_open(axis):
+                return None if form.constant else ceil_div(self.extents[axis], int(by))
+        return None
+
+    def _bind_digit(self, atom: Expression, value: Expression, extent: int, sure: bool) -> None:
+        match atom:
+            case AxisValue(axis):
+                self.bind(axis, value, sure)
+            case Binary("//", AxisValue(axis), Number(by)):
+                self._quotient(axis, 0, int(by), value, extent)
 
     def _eliminate(self, axis: str, c: int, rest: Expression) -> None:
         """Bind an axis by ``c * axis == rest``."""

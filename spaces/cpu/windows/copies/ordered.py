@@ -18,6 +18,9 @@ from tilewright.spaces.cpu.windows.copies.shared import SharedCopy
 from tilewright.spaces.derivation.products.splitting import Part, number_of
 from tilewright.spaces.derivation.products.view import PlacedProduct
 
+LEAST_RUN = 64
+"""The fewest adjacent terms that a tile reads in place: loops of fewer take longer to begin."""
+
 
 @dataclass(frozen=True)
 class OrderedCopy(SharedCopy):
@@ -69,16 +72,26 @@ class OrderedCopy(SharedCopy):
 def ordered_copy(product: PlacedProduct) -> OrderedCopy | None:
     """Return the copy of the left factor, if one is needed.
 
-    It is if terms run backwards, or if the output has steps and terms of a row are not adjacent.
-    Return None otherwise, and where rows share elements, for the copy would be larger than the
-    operand.
+    It is if terms run backwards, if the output has steps and terms of a row are not adjacent, or
+    if few are: fewer than :data:`LEAST_RUN` in a row. Return None otherwise, and where rows share
+    elements, for the copy would be larger than the operand.
     """
     offset, depth = product.left.place.offset, product.depth
     steps = [offset.coefficient(part.name) for part in depth if part.extent > 1]
-    apart = product.output.steps is not None and product.left.place.step(depth) not in (0, 1)
+    adjacent = product.left.place.step(depth) in (0, 1)
+    apart = not adjacent and (product.output.steps is not None or _run(product) < LEAST_RUN)
     if product.segments or not (apart or min(steps, default=0) < 0):
         return None
     every = (*product.batch, *product.rows)
     rows = tuple(part for part in every if offset.coefficient(part.name))
     copy = OrderedCopy(product.left.operand, rows, depth, offset)
     return copy if copy.bytes <= product.left.operand.bytes else None
+
+
+def _run(product: PlacedProduct) -> int:
+    """Return the number of terms of a row that are adjacent in the left operand."""
+    run = 1
+    for part in reversed(product.depth):
+        if product.left.place.offset.coefficient(part.name) == run:
+            run *= part.extent
+    return run

@@ -233,6 +233,15 @@ def test_each_element_is_loaded_once(text, read):
     assert (found["register_bytes"] == 4 * lanes * vectors * entries * read).all()
 
 
+def test_vectors_of_windows_that_overlap_are_read_from_two_lines():
+    found = []
+    for step in (1, 64):
+        w, target = workload(f"y[p] = sum[r](x[p + {step} * r] * f[r])", p=256, r=4), machine()
+        space = Space(w, target, [KeptTemplate(w, target)])
+        found.append(space.quantities(space.sample(np.random.default_rng(0), 100)))
+    assert found[0]["register_bytes"].max() > 1.2 * found[1]["register_bytes"].max()
+
+
 def test_partial_results_of_workers_are_written_and_read_once_more():
     w, target = NAMED["columns"], machine(threads=2, cores=2, vector_bytes=32)
     space = Space(w, target, [KeptTemplate(w, target)])

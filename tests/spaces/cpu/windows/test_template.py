@@ -11,6 +11,7 @@ import pytest
 from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_bugs_are_found, check_sampled, sampled
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.windows.copies.ordered import OrderedCopy
 from tilewright.spaces.cpu.windows.template import WindowsTemplate
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
@@ -121,6 +122,14 @@ def test_gradients_by_a_filter_agree(name, tmp_path):
     space = space_of(w, machine(threads=2, cores=2))
     found = sampled(space, 5)
     assert any("tw_transpose_apart_" in kernel.source.body for kernel in found)
+    check_sampled(space, 5, 0, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["image", "dilation", "bfloat16"])
+def test_gradients_by_an_image_read_a_copy_of_the_filter_in_their_order(name, tmp_path):
+    w = workload_of(gradient(FILTERS[name], "image"))
+    space = space_of(w, machine(threads=2, cores=2))
+    assert isinstance(space.templates["windows"].view.left.padded, OrderedCopy)
     check_sampled(space, 5, 0, tmp_path)
 
 

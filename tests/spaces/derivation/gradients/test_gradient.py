@@ -6,6 +6,7 @@ import pytest
 
 from tests.spaces.derivation.gradients.differences import check
 from tilewright.spaces.derivation.gradients.gradient import gradient
+from tilewright.spaces.derivation.work import work
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import Program, program
 from tilewright.spaces.named import names, operator
@@ -296,3 +297,18 @@ def test_orders_beyond_what_fits_a_program() -> None:
     made = program("y[r, c] = gelu(softmax[c](x[r, c]))", r=3, c=4)
     with pytest.raises(InputError, match=r"^the gradient does not fit a program: .*; allowed: "):
         nth_gradient(made, 9)
+
+
+@pytest.mark.parametrize(
+    ("rows", "index"), [(12, "o // 4 * 2 + c"), (13, "o // 5 * 2 + c"), (12, "c + 2 * (o // 4)")]
+)
+def test_groups_are_solved_for_and_not_searched(rows: int, index: str) -> None:
+    """The derivative by an element sums over the rows of its group alone."""
+    made = program(f"x: float32[6,7]\ny[o,p] = sum[c](x[{index}, p] * f[o,c])", o=rows, p=7, c=2)
+    check(made, ["x", "f"])
+    assert work(gradient(made, ["x"])).flops <= 1.2 * work(made).flops
+
+
+def test_a_grouped_convolution_costs_as_much_backward() -> None:
+    made = operator("conv2d", n=1, c=8, h=6, w=6, o=12, r=3, s=3, padding=1, groups=4)
+    assert work(gradient(made, ["image"])).flops == work(made).flops
