@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright.spaces.dtypes import EXACT_WIDE
 from tilewright.spaces.language.constants import constant_arrays
-from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS, Reducer
+from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS, Reducer, neutral
 from tilewright.spaces.language.meaning import Operations
 from tilewright.spaces.language.prefixes import axes_of_points, divided_axis, prefix_of
 from tilewright.spaces.language.program import Program, Stage
@@ -137,7 +137,7 @@ def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, sl
     conditions = program.bounding(stage)
     meaning = Exact(values, grid, part, bounded=bool(conditions))
     if prefix := prefix_of(program, stage):
-        return prefix.sums(np.asarray(stage.body.fold(meaning)), grid)
+        return prefix.reduced(np.asarray(stage.body.fold(meaning)), grid)
     factors = factors_of(stage)
     holding = [condition.fold(meaning) for condition in conditions]
     mask = reduce(np.logical_and, holding) if holding else None
@@ -292,14 +292,6 @@ def _reduced(reducer: Reducer, body: np.ndarray, mask: np.ndarray | None, kept: 
     if mask is not None:
         hits &= np.broadcast_to(mask, body.shape).reshape(shape)
     return np.argmax(hits, axis=-1)
-
-
-def neutral(reducer: Reducer, kind: np.dtype) -> float:
-    """Return what no values give in a dtype, or its least or greatest number instead."""
-    if kind.kind == "i" and not np.isfinite(reducer.identity):
-        limits = np.iinfo(kind)
-        return limits.min if reducer.identity < 0 else limits.max
-    return kind.type(reducer.identity)
 
 
 class Elementwise(Operations[Any]):

@@ -183,3 +183,11 @@ REDUCERS = {
         Reducer("argmin", np.minimum, np.inf, argument=True),
     )
 }
+
+
+def neutral(reducer: Reducer, kind: np.dtype) -> float:
+    """Return what no values give in a dtype, or its least or greatest number instead."""
+    if kind.kind == "i" and not np.isfinite(reducer.identity):
+        limits = np.iinfo(kind)
+        return limits.min if reducer.identity < 0 else limits.max
+    return kind.type(reducer.identity)

@@ -1,20 +1,21 @@
-"""Find sums over prefixes, and add them up in time that is linear in their length.
+"""Find reductions over prefixes, and compute them in time that is linear in their length.
 
     y[r,i] = sum[j: j <= i](x[r,j])
 
-The terms of such a sum do not depend on the axis ``i`` that ends it, so each sum is the one before
-and a term more. Where all terms from ``i`` on are added, it is a sum over a suffix, walked
-backwards.
+The terms of such a reduction, a sum, product, maximum or minimum, do not depend on the axis ``i``
+that ends it, so each result is the one before and a term more. Where all terms from ``i`` on are
+reduced, it goes over a suffix, walked backwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
+from tilewright.spaces.language.functions import REDUCERS, neutral
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import MIRRORED, AxisValue
 
@@ -25,15 +26,17 @@ BLOCK = 64
 @dataclass(frozen=True)
 class Prefix:
     """For each value of the axis ``row``, the values of the axis ``term`` before it, or, if
-    ``backwards``, behind it; the equal one is among them unless they are ``exclusive``."""
+    ``backwards``, behind it; the equal one is among them unless they are ``exclusive``. ``reducer``
+    joins their terms."""
 
     row: str
     term: str
     backwards: bool
     exclusive: bool
+    reducer: str = "sum"
 
-    def sums(self, terms: np.ndarray, grid: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the sums over the prefixes of all rows of the ``grid``.
+    def reduced(self, terms: np.ndarray, grid: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return what the prefixes of all rows of the ``grid`` reduce to.
 
         ``terms`` are of shapes that broadcast with the grid's axes, of which ``term`` is the last
         and has all its values; they are alike along ``row``. The result has the axes but ``term``.
@@ -42,9 +45,10 @@ class Prefix:
         shape = [1 if axis == self.row else values.size for axis, values in grid.items()]
         every = np.broadcast_to(terms, shape)
         every = every[..., ::-1] if self.backwards else every
-        none = np.zeros((*every.shape[:-1], 1), every.dtype)
-        sums = np.concatenate([none, running_sums(every)], axis=-1)
-        found = sums[..., self._counts(grid[self.row].ravel(), every.shape[-1])]
+        nothing = neutral(REDUCERS[self.reducer], every.dtype)
+        none = np.full((*every.shape[:-1], 1), nothing, every.dtype)
+        results = np.concatenate([none, RUNNING[self.reducer](every)], axis=-1)
+        found = results[..., self._counts(grid[self.row].ravel(), every.shape[-1])]
         row = kept.index(self.row)
         return np.moveaxis(np.squeeze(found, row), -1, row)
 
@@ -56,9 +60,9 @@ class Prefix:
 
 @lru_cache(maxsize=256)
 def prefix_of(program: Program, stage: Stage) -> Prefix | None:
-    """Return the prefixes that a sum is over; None if there are none, or if its terms depend on
-    the axis that ends them."""
-    found = compared(program, stage)
+    """Return the prefixes that a reduction goes over; None if there are none, or if its terms
+    depend on the axis that ends them."""
+    found = _compared(program, stage)
     if found is None or len(stage.over) > 1 or found.row in stage.body.axes:
         return None
     return found
@@ -67,8 +71,12 @@ def prefix_of(program: Program, stage: Stage) -> Prefix | None:
 def compared(program: Program, stage: Stage) -> Prefix | None:
     """Return the prefixes that a sum is over, whatever its terms depend on; None if there are
     none."""
+    return _compared(program, stage) if stage.reducer == "sum" else None
+
+
+def _compared(program: Program, stage: Stage) -> Prefix | None:
     match stage.reducer, program.bounding(stage):
-        case "sum", (condition,):
+        case str(reducer), (condition,) if reducer in RUNNING:
             pass
         case _:
             return None
@@ -82,7 +90,7 @@ def compared(program: Program, stage: Stage) -> Prefix | None:
             return None
     if operator not in ("<", "<=", ">", ">=") or row not in stage.axes:
         return None
-    return Prefix(row, term, operator.startswith(">"), not operator.endswith("="))
+    return Prefix(row, term, operator.startswith(">"), not operator.endswith("="), reducer)
 
 
 def running_sums(terms: np.ndarray) -> np.ndarray:
@@ -98,6 +106,15 @@ def running_sums(terms: np.ndarray) -> np.ndarray:
     within = np.cumsum(padded.reshape(*terms.shape[:-1], -1, BLOCK), axis=-1)
     within[..., 1:, :] += running_sums(within[..., -1])[..., :-1, None]
     return within.reshape(padded.shape)[..., :count]
+
+
+RUNNING: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "sum": running_sums,
+    "prod": partial(np.cumprod, axis=-1),
+    "max": partial(np.maximum.accumulate, axis=-1),
+    "min": partial(np.minimum.accumulate, axis=-1),
+}
+"""The results of the first, the first two, and so on, along the last dimension, by reducers."""
 
 
 def divided_axis(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:

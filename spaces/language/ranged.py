@@ -17,10 +17,9 @@ from tilewright.spaces.language.evaluation import (
     Arrays,
     Exact,
     factors_of,
-    neutral,
     sum_of_products,
 )
-from tilewright.spaces.language.functions import REDUCERS, Reducer
+from tilewright.spaces.language.functions import REDUCERS, Reducer, neutral
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranges import ENTRIES, Range, Ranges, Walk
 

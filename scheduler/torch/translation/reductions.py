@@ -197,12 +197,24 @@ def _all_dimensions(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
 
 
 SCANS = {"cumsum": "sum", "cumprod": "prod"}
-"""The reducer of each scan."""
+EXTREME_SCANS = {"cummax": "max", "cummin": "min"}
+"""The reducers of scans, of the second kind of which places are another result."""
 
 
 @reducing(Kind.REDUCTION, *SCANS, ties=_all_dimensions)
 def _scan(translation: Translation, node: fx.Node, indices: Indices, part: int) -> Value:
-    """A reduction of all elements up to each one."""
+    return _running(translation, node, indices, SCANS[name_of(node)])
+
+
+@reducing(Kind.REDUCTION, *EXTREME_SCANS, results=2, ties=_all_dimensions)
+def _extreme_scan(translation: Translation, node: fx.Node, indices: Indices, part: int) -> Value:
+    if part:
+        raise Gap(f"the places that {name_of(node)} finds")
+    return _running(translation, node, indices, EXTREME_SCANS[name_of(node)])
+
+
+def _running(translation: Translation, node: fx.Node, indices: Indices, reducer: str) -> Value:
+    """Return a reduction of all elements up to each one."""
     stage = translation.known((node, "stage"))
     if stage is None:
         given = arguments(node)
@@ -211,10 +223,10 @@ def _scan(translation: Translation, node: fx.Node, indices: Indices, part: int) 
         last = axes[place]
         if last is None:
             return translation.number(given["self"], indices)
-        term = translation.axes.new(shape(node)[place])
+        term = translation.axes.new(shape(given["self"])[place])
         at[place] = translation.axes.value(term)
         with translation.guarded(False):
             text = translation.number(given["self"], at)
-        body = f"{SCANS[name_of(node)]}[{term}: {term} <= {last}]({text})"
+        body = f"{reducer}[{term}: {term} <= {last}]({text})"
         stage = translation.stage((node, "stage"), axes, body)
     return translation.element(stage, indices)

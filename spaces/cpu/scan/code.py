@@ -21,8 +21,9 @@ from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.cpu.abi import buffer_variables, entry_function, worker_function
 from tilewright.spaces.cpu.rows.access import RowAccess
-from tilewright.spaces.cpu.scan.row import ScanRow
+from tilewright.spaces.cpu.scan.row import ScanRow, carried, state_names
 from tilewright.spaces.cpu.vectors.long_sums import BLOCK
+from tilewright.spaces.cpu.vectors.reducers import identity
 from tilewright.spaces.derivation.scans.view import Scan
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernels.text import C
@@ -108,14 +109,15 @@ class ScanCode:
         return worker_function(f"{self.entry}_{name}", [*lines, *flush])
 
     def _item(self, row: ScanRow, at: Sequence[Index], outputs: bool) -> list[str]:
-        numbers = range(len(self.view.running))
+        running = list(enumerate(self.view.running))
         if not self.lanes_are_rows:
-            names = [f"{name}{k}" for k in numbers for name in "ce"]
+            names = [f"{name}{k}" for k, r in running for name in state_names(r)]
             walk = [*self._begun("", outputs), *row.along(at, outputs), *self._ended("", outputs)]
             return [f"vf {', '.join(names)};", *walk]
         *outer, item = at
         rows, each = self.view.rows[-1].extent, self.vectors * self.lanes
-        names = [f"{name}{k}[{self.vectors}]" for k in numbers for name in "cea"]
+        each_vector = [(name, k) for k, r in running for name in (*state_names(r), "a")]
+        names = [f"{name}{k}[{self.vectors}]" for name, k in each_vector]
         return [
             f"vf {', '.join(names)};",
             f"const long first = {item * each}, left = {rows} - first;",
@@ -127,13 +129,14 @@ class ScanCode:
         ]
 
     def _begun(self, lane: str, outputs: bool) -> list[str]:
-        """Return the lines that set the sums so far: to zero, or to those of workers before."""
+        """Return the lines that set the states so far: to those of nothing, or of workers
+        before."""
         lines: list[str] = []
-        for k in range(len(self.view.running)):
-            total, excess = f"c{k}{lane}", f"e{k}{lane}"
-            lines.append(f"{total} = {excess} = tw_set(0);")
+        for k, r in enumerate(self.view.running):
+            states = [f"{name}{k}{lane}" for name in state_names(r)]
+            lines.append(f"{' = '.join(states)} = {identity(r.reducer)};")
             if self.splits and outputs:
-                add = f"tw_carry(&{total}, &{excess}, sums[{self._place('w', k, lane)}]);"
+                add = carried(r, f"{k}{lane}", f"sums[{self._place('w', k, lane)}]")
                 ends = ("worker + 1", self.workers) if self.view.backwards else (0, "worker")
                 lines += C.loop("w", ends[1], [add], first=ends[0])
         return lines

@@ -1,13 +1,13 @@
-"""The C that kernels of scans share: sums that run along the lanes of a vector.
+"""The C that kernels of scans share: reductions that run along the lanes of a vector.
 
 The first lane is that of the first column:
 
-- ``tw_running(x)``: the sum of each lane and those before it;
+- ``tw_running_R(x)``: each lane and those before it, reduced by R, such as ``sum``;
 - ``tw_final(x)``: the last lane, in all lanes;
 - ``tw_behind(a, b)``: the last lane of ``a``, and all lanes of ``b`` but the last;
 - ``tw_carry(sum, excess, block)``: adds a block to a long sum, as ``tw_add_block`` does.
 
-For sums that run backwards, the first three have twins whose names end with ``_back``, to which the
+For what runs backwards, the first three have twins whose names end with ``_back``, to which the
 last lane is the first one.
 """
 
@@ -19,7 +19,9 @@ from functools import lru_cache
 from tilewright.spaces.cpu.rows import prelude as rows
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors.lanes import added
+from tilewright.spaces.cpu.vectors.reducers import identity, taken
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.prefixes import RUNNING
 
 FORWARDS, BACKWARDS = "", "_back"
 """The ends of functions' names."""
@@ -41,10 +43,12 @@ def shared(lanes: int, preludes: Iterable[str]) -> str:
 def _scans(lanes: int) -> str:
     text = added("tw_carry", "static inline __attribute__((always_inline, unused)) ")
     for way in (FORWARDS, BACKWARDS):
-        sums = [_halved(lanes, 1 << power, way) for power in range(lanes.bit_length() - 1)]
+        for reducer in RUNNING:
+            steps = range(lanes.bit_length() - 1)
+            lines = [_halved(reducer, lanes, 1 << step, way) for step in steps]
+            text += _function(f"tw_running_{reducer}{way}(vf x)", lines)
         last = _shuffle("x, x", lanes, [lanes - 1] * lanes, way)
         behind = _shuffle("a, x", lanes, range(lanes - 1, 2 * lanes - 1), way)
-        text += _function(f"tw_running{way}(vf x)", sums)
         text += _function(f"tw_final{way}(vf x)", [f"x = {last};"])
         text += _function(f"tw_behind{way}(vf a, vf x)", [f"x = {behind};"])
     return text
@@ -55,12 +59,12 @@ def _function(head: str, lines: Sequence[str]) -> str:
     return f"static inline vf {head} {{\n{body}\n}}\n"
 
 
-def _halved(lanes: int, size: int, way: str) -> str:
-    """Return the statement that adds the last lane of every second group of ``size`` to all lanes
+def _halved(reducer: str, lanes: int, size: int, way: str) -> str:
+    """Return the statement that joins the last lane of every second group of ``size`` to all lanes
     of the next one (Sklansky, Conditional-sum addition logic, IRE Transactions on Electronic
     Computers 9, 1960)."""
     order = [lane // size * size - 1 if lane & size else lanes for lane in range(lanes)]
-    return f"x += {_shuffle('x, (vf){0}', lanes, order, way)};"
+    return taken(reducer, "x", _shuffle(f"x, {identity(reducer)}", lanes, order, way))
 
 
 def _shuffle(vectors: str, lanes: int, order: Sequence[int], way: str) -> str:

@@ -1,8 +1,8 @@
 """The C of the walk along a row of a scan, whose lanes are columns, or the walk along as many rows
 as there are lanes.
 
-A block of columns is summed up from zero, and the sum of all blocks before it, the carry, is added
-to each of its sums: rounding errors do not grow with the row.
+A block of columns is reduced by itself, and the result of all blocks before it, the carry, is
+joined to each of its states: rounding errors of sums do not grow with the row.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tilewright.spaces.cpu.rows.columns import Vector
 from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.cpu.scan.prelude import BACKWARDS, FORWARDS
 from tilewright.spaces.cpu.vectors.long_sums import BLOCK
+from tilewright.spaces.cpu.vectors.reducers import identity, joined, taken
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction
 from tilewright.spaces.derivation.scans.view import Scan
 from tilewright.spaces.derivation.scopes import Scope
@@ -70,21 +71,17 @@ class ScanRow:
         vector, known = Vector((variable("i"),), left), dict[str, str]()
         scope.leaf = self._leaf(access, vector, known)
         for k, r in enumerate(self.view.running):
-            add = f"a{k}[v] += {scope.text(r.element)};"
-            state = f"const vf s{k} = c{k}[v] + a{k}[v];"
+            add = taken(r.reducer, f"a{k}[v]", scope.text(r.element))
+            state = f"const vf s{k} = {joined(r.reducer, f'c{k}[v]', f'a{k}[v]')};"
             lines += [state, add] if r.name in self.view.exclusive else [add, state]
             known[r.name] = f"s{k}"
         lines += self._stores(access, scope, vector) if outputs else []
         each = C.loop("v", "count", [f"const long r = {first} + {self.lanes} * v;", *lines])
-        carried = [f"tw_carry(&c{k}[v], &e{k}[v], a{k}[v]);" for k in self._numbers]
-        cleared = [f"a{k}[v] = tw_set(0);" for k in self._numbers]
+        carries = [carried(r, f"{k}[v]", f"a{k}[v]") for k, r in enumerate(self.view.running)]
+        cleared = [f"a{k}[v] = {identity(r.reducer)};" for k, r in enumerate(self.view.running)]
         columns = C.loop("t", f"tw_least(end, b + {BLOCK})", [self._column, *each], first="b")
-        blocks = [*C.loop("v", "count", cleared), *columns, *C.loop("v", "count", carried)]
+        blocks = [*C.loop("v", "count", cleared), *columns, *C.loop("v", "count", carries)]
         return C.loop("b", "end", blocks, first="begin", step=BLOCK)
-
-    @property
-    def _numbers(self) -> range:
-        return range(len(self.view.running))
 
     @property
     def _column(self) -> str:
@@ -114,7 +111,7 @@ class ScanRow:
             for u in order:
                 lines += self._summed(k, u, r, before, self._term(scopes[u], r, vectors[u]))
                 states[u][r.name], before = f"s{k}_{u}", f"a{k}_{u}"
-            lines.append(f"tw_carry(&c{k}, &e{k}, {self._final(before)});")
+            lines.append(carried(r, f"{k}", self._final(before)))
         for scope, vector in zip(scopes, vectors, strict=True) if outputs else ():
             lines += self._stores(access, scope, vector)
         return lines
@@ -122,13 +119,13 @@ class ScanRow:
     def _summed(self, k: int, u: int, r: ChainReduction, before: str, term: str) -> list[str]:
         """Return the lines that sum up a vector, behind the one whose sums are ``before`` in the
         same block."""
-        own, start = f"a{k}_{u}", f" + {self._final(before)}" if before else ""
-        is_exclusive = r.name in self.view.exclusive
-        behind = f"tw_behind{self._way}({before or 'tw_set(0)'}, {own})"
-        state = behind if is_exclusive else own
+        own, running = f"a{k}_{u}", f"tw_running_{r.reducer}{self._way}({term})"
+        sums = joined(r.reducer, running, self._final(before)) if before else running
+        behind = f"tw_behind{self._way}({before or identity(r.reducer)}, {own})"
+        state = behind if r.name in self.view.exclusive else own
         return [
-            f"const vf {own} = tw_running{self._way}({term}){start};",
-            f"const vf s{k}_{u} = c{k} + {state};",
+            f"const vf {own} = {sums};",
+            f"const vf s{k}_{u} = {joined(r.reducer, f'c{k}', state)};",
         ]
 
     @property
@@ -139,10 +136,10 @@ class ScanRow:
         return f"tw_final{self._way}({sums})"
 
     def _term(self, scope: Scope, r: ChainReduction, vector: Vector) -> str:
-        """Return the terms of a vector; zero where lanes past the row come first."""
+        """Return the terms of a vector; those of nothing where lanes past the row come first."""
         term = scope.text(r.element)
         if self.view.backwards and vector.left:
-            return f"tw_select(tw_first({vector.left}), {term}, tw_set(0))"
+            return f"tw_select(tw_first({vector.left}), {term}, {identity(r.reducer)})"
         return term
 
     def _stores(self, access: RowAccess, scope: Scope, vector: Vector) -> list[str]:
@@ -166,3 +163,16 @@ class ScanRow:
             return access.read(node, vector)
 
         return leaf
+
+
+def carried(r: ChainReduction, place: str, block: str) -> str:
+    """Return the statement that takes a block into the state ``c`` of all before; sums have an
+    excess ``e`` beside it."""
+    if r.reducer == "sum":
+        return f"tw_carry(&c{place}, &e{place}, {block});"
+    return taken(r.reducer, f"c{place}", block)
+
+
+def state_names(r: ChainReduction) -> str:
+    """Return the first letters of the variables of a state of all before."""
+    return "ce" if r.reducer == "sum" else "c"

@@ -1,4 +1,4 @@
-"""The CPU template for scans: sums over prefixes and suffixes, with maps before and after.
+"""The CPU template for scans: reductions over prefixes and suffixes, with maps around.
 
 Decisions:
 
@@ -38,7 +38,7 @@ CACHED, STREAMING = "cached", "streaming"
 
 
 class ScanTemplate(CpuTemplate):
-    """Sums over prefixes or suffixes of rows, in float32 or float64."""
+    """Reductions over prefixes or suffixes of rows, in float32 or float64."""
 
     name: ClassVar[str] = "scan"
     version: ClassVar[int] = 1
@@ -54,7 +54,7 @@ class ScanTemplate(CpuTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
-        """Say why there is no kernel: a reduction is no sum over prefixes, or a value is no
+        """Say why there is no kernel: a reduction goes over no prefixes, or a value is no
         float."""
         return why_no_scan(workload)
 

@@ -33,6 +33,16 @@ def joined(reducer: str, a: str, b: str) -> str:
     return f"{a} {operator} {b}" if operator else f"tw_{EXTREMES.get(reducer, reducer)}({a}, {b})"
 
 
+def taken(reducer: str, state: str, element: str) -> str:
+    """Return the statement by which a state takes in an element."""
+    operator = _OPERATORS.get(reducer)
+    return (
+        f"{state} {operator}= {element};"
+        if operator
+        else f"{state} = {joined(reducer, state, element)};"
+    )
+
+
 def joined_operand(reducer: str, a: str, b: str) -> str:
     """Return two values reduced to one, in parentheses if another expression around them needs
     these."""

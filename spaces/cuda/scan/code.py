@@ -153,7 +153,7 @@ class ScanCode:
     def _state(self, n: int, r: ChainReduction) -> list[str]:
         """Print how ``s0``, ... becomes the state at each element of a thread."""
         context, sizes, view = self.context, self.sizes, self.context.rows
-        real, count, structure = context.real, int(sizes.elements), f"tw_{r.reducer}"
+        real, count, structure = context.real, int(sizes.elements), f"tw_of_{r.reducer}"
         lanes, groups = int(sizes.lanes), int(sizes.groups)
         nothing = ", ".join([literal(REDUCERS[r.reducer].identity, real)] * count)
         sizes_of = f"{context.unroll}, {context.number('vector')}, {lanes}"
@@ -209,7 +209,7 @@ class ScanCode:
         """Return the statement that takes the state of a tile into that of all before."""
         if r.reducer == "sum":
             return f"tw_add_block(carry{n}, excess{n}, all{n});"
-        return f"carry{n} = tw_{r.reducer}::join(carry{n}, all{n});"
+        return f"carry{n} = tw_of_{r.reducer}::join(carry{n}, all{n});"
 
     def _before(self, n: int, structure: str) -> list[str]:
         """Print how a block leaves the state of its tile, and joins those of all tiles before."""

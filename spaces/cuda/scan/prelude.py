@@ -1,6 +1,6 @@
 """The CUDA C++ that kernels of scans share: threads that join what runs along a row.
 
-A state is joined by a structure, such as ``tw_sum``, whose ``join(a, b)`` makes one of two and
+A state is joined by a structure, such as ``tw_of_sum``, whose ``join(a, b)`` makes one of two and
 whose ``nothing()`` is that of no elements:
 
 - ``tw_run<F, V, N, W, BACK, BEFORE>(s, lane)``: makes of the elements of ``V`` vectors of ``N`` the
@@ -87,7 +87,7 @@ def scan_functions(reducers: Iterable[str], real: str) -> str:
 def _structure(reducer: str, real: str) -> str:
     nothing, head = literal(REDUCERS[reducer].identity, real), "static __device__ __forceinline__"
     return typed(
-        f"struct tw_{reducer} {{\n"
+        f"struct tw_of_{reducer} {{\n"
         f"  {head} T join(T a, T b) {{ return {joined(reducer, 'a', 'b')}; }}\n"
         f"  {head} T nothing() {{ return {nothing}; }}\n"
         "};\n",

@@ -1,4 +1,4 @@
-"""The CUDA template for scans: sums over prefixes and suffixes, with maps before and after.
+"""The CUDA template for scans: reductions over prefixes and suffixes, with maps around.
 
 Decisions:
 
@@ -36,7 +36,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 class CudaScan(CudaTemplate):
-    """Sums over prefixes or suffixes of rows, in float32 or float64."""
+    """Reductions over prefixes or suffixes of rows, in float32 or float64."""
 
     name: ClassVar[str] = "scan"
     version: ClassVar[int] = 1
@@ -51,7 +51,7 @@ class CudaScan(CudaTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cuda: CudaTarget) -> str | None:
-        """Return why there is no kernel: a reduction is no sum over prefixes, or there is no code
+        """Return why there is no kernel: a reduction goes over no prefixes, or there is no code
         for a type."""
         return why_no_scan(workload, cuda)
 

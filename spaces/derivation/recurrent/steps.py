@@ -91,7 +91,13 @@ def _last_term(program: Program, prefix: Prefix, read: Read) -> Expression | Non
     have no term for each position or that differ from position to position otherwise."""
     stage = program.stage.get(read.name)
     found = prefix_of(program, stage) if stage else None
-    if stage is None or found is None or found.exclusive or found.backwards != prefix.backwards:
+    if (
+        stage is None
+        or found is None
+        or found.reducer != "sum"
+        or found.exclusive
+        or found.backwards != prefix.backwards
+    ):
         return None
     if program.extent[found.term] < program.extent[prefix.row]:
         return None

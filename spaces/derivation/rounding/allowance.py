@@ -30,7 +30,12 @@ from tilewright.spaces.derivation.rounding.ranged_arrays import (
     ranged_piece,
     walk_in,
 )
-from tilewright.spaces.derivation.rounding.reduced_arrays import reduced, summed, whole_body
+from tilewright.spaces.derivation.rounding.reduced_arrays import (
+    reduced,
+    running,
+    summed,
+    whole_body,
+)
 from tilewright.spaces.derivation.rounding.rows import Places, Rows, grid
 from tilewright.spaces.derivation.rounding.signs import with_signs
 from tilewright.spaces.dtypes import DType
@@ -255,8 +260,10 @@ def _joined(pieces: Sequence[Approximate], dimension: int) -> Approximate:
 
 
 def _piece(program: Program, stage: Stage, meaning: ApproximateArrays) -> Approximate:
-    bounding = () if prefix_of(program, stage) else program.bounding(stage)
-    conditions = [c.fold(meaning).value for c in bounding]
+    prefix = prefix_of(program, stage)
+    if prefix and prefix.reducer != "sum":
+        return running(program, stage, meaning, prefix)
+    conditions = [] if prefix else [c.fold(meaning).value for c in program.bounding(stage)]
     mask = reduce(np.logical_and, conditions) if conditions else None
     if stage.reducer == "sum":
         return summed(program, stage, meaning, mask)

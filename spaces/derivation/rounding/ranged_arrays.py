@@ -20,8 +20,7 @@ from tilewright.spaces.derivation.rounding.reductions import (
     product_of_terms,
 )
 from tilewright.spaces.derivation.rounding.rows import Places
-from tilewright.spaces.language.evaluation import neutral
-from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.functions import REDUCERS, neutral
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranged import Layout, Parts, best_places, ends
 from tilewright.spaces.language.ranges import ENTRIES, Range, Ranges, Walk

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
+from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +21,9 @@ from tilewright.spaces.derivation.rounding.reductions import (
     sum_of_terms,
     terms_of_sum,
 )
-from tilewright.spaces.language.evaluation import neutral, sum_of_products
-from tilewright.spaces.language.functions import REDUCERS
-from tilewright.spaces.language.prefixes import prefix_of
+from tilewright.spaces.language.evaluation import sum_of_products
+from tilewright.spaces.language.functions import REDUCERS, neutral
+from tilewright.spaces.language.prefixes import Prefix, prefix_of
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.numerics.interval import Interval
 
@@ -35,7 +38,7 @@ def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mas
 
     def added(terms: Sequence[np.ndarray]) -> np.ndarray:
         if prefix:
-            return prefix.sums(np.asarray(reduce(np.multiply, terms)), meaning.axes)
+            return prefix.reduced(np.asarray(reduce(np.multiply, terms)), meaning.axes)
         return sum_of_products([*map(np.asarray, terms)], meaning.axes, len(stage.axes), mask)
 
     return total(program, stage, meaning, added)
@@ -95,6 +98,26 @@ def reduced(stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate
     ends = (flat(end, reducer.identity) for end in (body.interval.low, body.interval.high))
     low, high = (combine.reduce(end, axis=-1) for end in ends)
     return Approximate(value, Interval(low, high, free))
+
+
+def running(
+    program: Program, stage: Stage, meaning: ApproximateArrays, prefix: Prefix
+) -> Approximate:
+    """Return products, ``max`` and ``min`` of all ends, over prefixes."""
+    body = stage.body.fold(meaning)
+
+    def along(values: Any, reducer: str = prefix.reducer) -> np.ndarray:
+        return replace(prefix, reducer=reducer).reduced(np.asarray(values), meaning.axes)
+
+    value = along(body.value)
+    if body.interval is None:
+        return Approximate(value)
+    if stage.reducer == "prod":
+        most, terms = np.abs(body.value) + meaning.radius(body), prod(program.shape(stage.over))
+        return product_of_terms(meaning, value, along(most), terms)
+    low, high, free = body.interval.low, body.interval.high, body.interval.free
+    anything = along(np.asarray(free).astype(np.int8), "max") > 0
+    return Approximate(value, Interval(along(low), along(high), anything))
 
 
 def whole_body(stage: Stage, meaning: ApproximateArrays) -> Approximate:

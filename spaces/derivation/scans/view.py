@@ -1,10 +1,10 @@
-"""A program as a scan: rows along which sums run, with maps before and after.
+"""A program as a scan: rows along which reductions run, with maps before and after.
 
     s[r, i] = sum[j: j <= i](f(r, j))        y[r, i] = g(r, i, s[r, i])
 
-What such a sum takes in at ``i`` is a value of the element ``i``, as what comes of it is. So all is
-computed in one walk along each row, forwards for prefixes and backwards for suffixes. A sum may
-take in what another one has come to by then.
+What such a reduction takes in at ``i`` is a value of the element ``i``, as what comes of it is. So
+all is computed in one walk along each row, forwards for prefixes and backwards for suffixes. One
+may take in what another one has come to by then.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tilewright.spaces.language.tree import AxisValue, Expression
 class Scan(SummedRows):
     """Rows whose columns are the axis that ends all prefixes.
 
-    The one pass of ``plain`` has the sums in the order in which each reads those before it, as they
-    are at the same element. They run from the first column on, or from the last one if
+    The one pass of ``plain`` has the reductions in the order in which each reads those before it,
+    as they are at the same element. They run from the first column on, or from the last one if
     ``backwards``; at an element, those in ``exclusive`` have not taken in its own term.
     """
 
@@ -36,22 +36,22 @@ class Scan(SummedRows):
 
     @property
     def running(self) -> tuple[ChainReduction, ...]:
-        """The sums."""
+        """The reductions."""
         (found,) = self.plain
         return found
 
     @property
     def is_chained(self) -> bool:
-        """Tell whether a sum takes in what another one has come to."""
+        """Tell whether a reduction takes in what another one has come to."""
         return any(read.name in self.names for r in self.running for read in r.element.reads)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of the sums."""
+        """The names of the reductions."""
         return frozenset(r.name for r in self.running)
 
     def varies(self, expression: Expression) -> bool:
-        """Tell whether an expression differs from element to element of a row, as the sums do."""
+        """Tell whether an expression differs from element to element of a row, as states do."""
         summed = any(read.name in self.names for read in expression.reads)
         return summed or super().varies(expression)
 
@@ -60,7 +60,7 @@ def scan_of(program: Program) -> Scan:
     """Return the program as a scan; :class:`InputError` says why it is none."""
     prefixes = {stage.name: _prefix(program, stage) for stage in program.stages if stage.reducer}
     if not prefixes:
-        raise InputError("nothing is summed over prefixes")
+        raise InputError("nothing is reduced over prefixes")
     (name, first), *others = prefixes.items()
     for other, prefix in others:
         if (prefix.row, prefix.backwards) != (first.row, first.backwards):
@@ -84,7 +84,9 @@ def scan_of(program: Program) -> Scan:
 def _prefix(program: Program, stage: Stage) -> Prefix:
     found = prefix_of(program, stage)
     if found is None:
-        raise InputError(f"{stage.name} is no sum over prefixes whose terms are alike for all")
+        raise InputError(
+            f"{stage.name} is no reduction over prefixes whose terms are alike for all"
+        )
     row, term = (program.extent[axis] for axis in (found.row, found.term))
     if row != term:
         raise InputError(f"{stage.name} has {row} prefixes of {term} terms; allowed: as many")
@@ -95,5 +97,5 @@ def _running(stage: Stage, prefix: Prefix, expander: Expander) -> ChainReduction
     """Return the sum with the term that it takes in at each element."""
     own = {axis: AxisValue(axis) for axis in stage.axes}
     body = stage.body.at({**own, prefix.term: AxisValue(prefix.row)})
-    result = state(stage.name, stage.axes)
-    return ChainReduction(stage.name, "sum", stage.axes, expander.expanded(body), None, result)
+    result, element = state(stage.name, stage.axes), expander.expanded(body)
+    return ChainReduction(stage.name, prefix.reducer, stage.axes, element, None, result)

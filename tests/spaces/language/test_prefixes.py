@@ -1,4 +1,4 @@
-"""Sums over prefixes: the sums of the condition's terms, in linear time."""
+"""Reductions over prefixes: those of the condition's terms, in linear time."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ PREFIXES = {
     "y[r, i] = sum[j: i <= j](x[r, j] * w[j])": (True, False),
     "y[i, r] = sum[j: j > i](x[r, j] + j)": (True, True),
     "m[r] = max[j](x[r, j])\ny[r, i] = sum[j: i > j](x[r, j] - m[r]) / (i + 1)": (False, True),
+    "y[r, i] = max[j: j <= i](x[r, j])": (False, False),
+    "y[r, i] = min[j: j > i](x[r, j] + 1) * 2": (True, True),
+    "y[r, i] = prod[j: i >= j](x[r, j] + 1.5)": (False, False),
+    "n[r, i] = max[j: j < i](k[r, j])\ny[r, i] = max(n[r, i], -9) + 0.5": (False, True),
     "n[r, i] = sum[j: j <= i](k[r, j])\ny[r, i] = n[r, i] + 0.5": (False, False),
 }
 RECTANGLES = {
@@ -24,7 +28,7 @@ RECTANGLES = {
     "a bound apart": "y[r, i] = sum[j: j <= i + 1](x[r, j])",
     "two bounds": "y[r, i] = sum[j: j <= i and i - j < 4](x[r, j])",
     "no prefix": "y[r, i] = sum[j: j != i](x[r, j])",
-    "another reducer": "y[r, i] = max[j: j <= i](x[r, j])",
+    "another reducer": "y[r, i] = argmax[j: j <= i](x[r, j])",
     "two axes": "y[i] = sum[r, j: j <= i](x[r, j])",
 }
 

@@ -70,6 +70,10 @@ CASES = {
     "halves": case(scan("suffixes", 3, 1304, "bfloat16"), **WALK, loads="stream"),
     "halves, shared": case(scan("before", 2, 2000, "float16"), **SHARE, stores="stream"),
     "doubles": case(scan("prefixes", 2, 600, "float64"), **SHARE),
+    "maxima": case(scan("maxima", 3, 1100), **WALK),
+    "minima behind, shared": case(scan("minima behind", 2, 1400), **SHARE),
+    "products": case(scan("products, down", 11, 90), **DOWN, parallel_over="columns"),
+    "sums of maxima": case(scan("sums of maxima", 2, 900), **SHARE),
     "turned": case(scan("turned", 5, 70), **DOWN),
     "batches": case(scan("batches", 9, 70), **DOWN),
 }
@@ -103,6 +107,11 @@ BUGS = {
     "flags of another sum": ("two", r"256\) \+ 4 \+ tile", "256) + tile"),
     "states of another sum": ("two", r"\(i64\)2 \* 2", "(i64)0 * 2"),
     "slots of another sum": ("two", r"shared \+ 32", "shared + 0"),
+    "a maximum is lost": ("maxima", r"carry0 = tw_of_max::join\(.*\);", ""),
+    "nothing is zero": ("minima behind, shared", r"tw_of_min::nothing\(\)", "0.0f"),
+    "elements past the row are zero": (
+        "minima behind, shared", r"s0\[8\] = \{.*\}", "s0[8] = {}",
+    ),
     "a part of the column": ("down", r"order / 1\b", "0"),
     "rows next to it": ("down", r"\+ group\) \* 8", ") * 8"),
 }  # fmt: skip

@@ -202,6 +202,7 @@ REDUCTIONS: dict[str, Callable] = {
     "euclidean": lambda x: torch.linalg.vector_norm(x, dim=-1),
     "taxicab": lambda x: torch.linalg.vector_norm(x, 1, dim=-1),
     "cumulated": lambda x: x.cumsum(-1) + x.cumprod(-1),
+    "greatest so far": lambda x: x.cummax(-1).values - x.cummin(0).values,
     "greatest place": lambda x: torch.where(x.argmax(-1) == 1, 1.0, 0.0) + x.argmin(0).amax() * 0.5,
 }
 
@@ -482,6 +483,7 @@ def test_repeated_heads_are_read_by_one_division() -> None:
         (lambda x: aten.linalg_vector_norm(x, 3), "a vector norm of order 3"),
         (lambda x: (x > 0) & (x < 1), "a result of torch.bool"),
         (lambda x: F.avg_pool2d(x[None], 2, padding=1, count_include_pad=False), "windows"),
+        (lambda x: x.cummax(-1).indices.amax(0) * 0.5, "places that cummax finds"),
     ],
 )
 def test_what_cannot_be_said_is_named(function: Callable, named: str) -> None:

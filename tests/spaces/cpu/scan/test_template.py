@@ -43,6 +43,12 @@ SCANS = {
     "of sums, down": "s[i, r] = sum[j: j >= i](x[j, r])\ny[i, r] = sum[k: k > i](s[k, r] * 0.01)",
     "suffixes of a map": "y[r, i] = sum[j: j >= i](exp(x[r, j]))",
     "turned": "y[r, i] = sum[j: j <= i](x[j, r])",
+    "maxima": "m[r, i] = max[j: j <= i](x[r, j])\ny[r, i] = m[r, i] * 2",
+    "minima behind": "y[r, i] = min[j: i < j](x[r, j] - w[j])",
+    "products, down": "y[i, r] = prod[j: j < i](exp(x[j, r] * 0.01))",
+    "maxima, up": "y[i, r] = max[j: j >= i](x[j, r])",
+    "sums of maxima": "m[r, i] = max[j: j <= i](x[r, j])\n"
+    "y[r, i] = sum[k: k <= i](exp(x[r, k] - m[r, k]))",
     "batches": "y[h, i, r] = sum[j: j <= i](x[h, j, r])",
 }
 
@@ -168,9 +174,15 @@ BUGS = {
         "prefixes", {"parallel_over": "columns"}, r"L \* worker", "L * (worker ? 0 : 1)",
     ),
     "a carry is lost, down": ("down", {}, r"tw_carry\(&c0\[v\], &e0\[v\], a0\[v\]\);", ""),
-    "a block counts twice, down": ("down", {}, r"a0\[v\] = tw_set\(0\);", ""),
+    "a block counts twice, down": ("down", {}, r"a0\[v\] = tw_set\(0.0f\);", ""),
     "the term itself, up": (
         "up, those before", {}, r"(const vf s0 = .*;)\n(.*)(a0\[v\] \+= .*;)", r"\3\n\2\1",
+    ),
+    "a carry is lost, maxima": ("maxima", {}, r"c0 = tw_max\(c0, tw_final.*;", ""),
+    "zero for nothing": ("minima behind", {}, r"c0 = tw_set\(.*\);", "c0 = tw_set(0.0f);"),
+    "lanes past the row, maxima": ("minima behind", {}, r"tw_first\(", "tw_first(1 + "),
+    "an extreme of workers is lost": (
+        "maxima", {"parallel_over": "columns"}, r"c0 = tw_max\(c0, sums\[.*;", ";",
     ),
     "the same rows twice": ("down", {}, r"const long r = .*;", "const long r = first;"),
 }  # fmt: skip
@@ -195,8 +207,8 @@ def test_every_planted_bug_is_found(bug, tmp_path):
     ("w", "words"),
     [
         (workload("matmul", m=4, n=4, k=4), "a product of matrices"),
-        (workload("softmax", r=4, c=8), "no sum over prefixes"),
-        (workload("y[r,c] = x[r,c] + 1", r=4, c=8), "nothing is summed"),
+        (workload("softmax", r=4, c=8), "no reduction over prefixes"),
+        (workload("y[r,c] = x[r,c] + 1", r=4, c=8), "nothing is reduced"),
         (workload("y[r,i] = sum[j: j <= i](x[r,j] * w[i])", r=4, i=8, j=8), "alike for all"),
         (workload(SCANS["prefixes"], r=4, i=8, j=9), "8 prefixes of 9 terms"),
         (workload(SCANS["prefixes"], r=4, i=1, j=1), "one element"),

@@ -12,7 +12,10 @@ from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import serving
 from tilewright.spaces.space import Space
+from tilewright.spaces.testing.targets import made_up_cpu
 from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.gradients import gradient
+from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
@@ -51,7 +54,7 @@ def test_every_rule_refuses_something_and_says_why():
     ("w", "words"),
     [
         (workload("matmul", m=4, n=4, k=4), "a product of matrices"),
-        (workload("softmax", r=4, c=8), "no sum over prefixes"),
+        (workload("softmax", r=4, c=8), "no reduction over prefixes"),
         (workload("y[r,i] = sum[j: j <= i](x[r,j] * w[i])", r=4, i=8, j=8), "alike for all"),
         (workload("x: int32; " + SCANS["prefixes"], r=4, i=8, j=8), "whole numbers"),
     ],
@@ -64,3 +67,13 @@ def test_no_quadratic_kernel_serves_what_scans_do():
     found = serving(scan("maps around", 9, 40), H200)
     assert not isinstance(found, str)
     assert [template.name for template in found.templates] == ["scan"]
+
+
+@pytest.mark.parametrize("target", [made_up_cpu(), H200], ids=str)
+@pytest.mark.parametrize("kind", ["inclusive", "exclusive", "reverse"])
+@pytest.mark.parametrize("over", [0, 1])
+def test_gradients_of_scans_are_scans(target, kind, over):
+    found = gradient(f"cumsum shape=24x40 over={over} kind={kind}", "x")
+    own = serving(workload_of(found), target)
+    assert not isinstance(own, str)
+    assert [template.name for template in own.templates] == ["scan"]
