@@ -37,15 +37,18 @@ def ours(
     if seconds:
         tune(asked, target, database, seconds=seconds)
     function = best(asked, target, database)
-    x = generator.standard_normal((m, k)).astype("f4")
+    x, d = generator.standard_normal((m, k)).astype("f4"), np.ones(m, "f4")
+    if form.has_bytes:
+        x, d = generator.integers(-127, 128, (m, k)).astype("i1"), generator.random(m).astype("f4")
     scales = (generator.random((k // form.group, n)) / 64).astype("f4")
     codes = generator.integers(0, 2 ** dtype(form.dtype).bits, (n, k)).astype("u1")
     packed = pack(codes, form.dtype)
     weight = (dtype(form.dtype).values[codes] - form.zero) * scales.repeat(form.group, 0).T
-    known, out = x @ weight.T, np.empty((m, n), "f4")
-    np.testing.assert_allclose(function(packed, x, scales), known, atol=1e-5 * abs(known).max())
+    known, out = d[:, np.newaxis] * (x @ weight.T), np.empty((m, n), "f4")
+    rest = (x, scales, d) if form.has_bytes else (x, scales)
+    np.testing.assert_allclose(function(packed, *rest), known, atol=1e-5 * abs(known).max())
     copies = [packed.copy() for _ in range(max(2, COLD_BYTES // packed.nbytes))]
-    return [lambda copy=copy: function(copy, x, scales, out=out) for copy in copies]
+    return [lambda copy=copy: function(copy, *rest, out=out) for copy in copies]
 
 
 def float32(shape: tuple[int, int, int], target: Target, seconds: float, database: str) -> Set:

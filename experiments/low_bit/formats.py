@@ -9,7 +9,11 @@ from tilewright.spaces.dtypes import dtype
 
 MXFP4 = "mxfp4"
 """Codes of 4 bits with powers of two as scales for 32 of the depth."""
-NAMES = ("uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint8", "float4_e2m1")
+BYTES = "_int8"
+"""The end of names of formats whose activations are int8, each row with a scale."""
+PLAIN = ("uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint8", "float4_e2m1")
+BESIDE_BYTES = tuple(f"uint{bits}{BYTES}" for bits in (1, 2, 4, 8))
+NAMES = (*PLAIN, *BESIDE_BYTES)
 GPU_NAMES = (*NAMES, "float8_e4m3fn", MXFP4)
 BIAS = 127
 """The byte of a scale of MXFP4 that stands for 1."""
@@ -18,14 +22,19 @@ BIAS = 127
 @dataclass(frozen=True)
 class Format:
     """The format of this name: that of a dtype with scales for 128 of the depth and, if its codes
-    are whole numbers, the middle as zero point; or MXFP4."""
+    are whole numbers, the middle as zero point, beside int8 activations or floats; or MXFP4."""
 
     name: str
 
     @property
     def dtype(self) -> str:
         """The dtype of the codes."""
-        return "float4_e2m1" if self.has_powers else self.name
+        return "float4_e2m1" if self.has_powers else self.name.removesuffix(BYTES)
+
+    @property
+    def has_bytes(self) -> bool:
+        """Tell whether activations are int8, whose rows have scales ``d``."""
+        return self.name.endswith(BYTES)
 
     @property
     def has_powers(self) -> bool:
@@ -43,15 +52,16 @@ class Format:
         return 2 ** (dtype(self.dtype).bits - 1) if self.dtype.startswith("uint") else 0
 
     def product(self, m: int, n: int, k: int, activations: str = "float32") -> Workload:
-        """Return the product of ``m`` rows of activations, with scales and outputs of their dtype,
-        and a weight of ``n`` columns and a depth of ``k``."""
+        """Return the product of ``m`` rows of ``activations``, with scales and outputs of that
+        dtype, and a weight of ``n`` columns and a depth of ``k``."""
         code = f"(q[n, k] - {self.zero})" if self.zero else "q[n, k]"
         place = f"[k // {self.group}, n]"
         kind = "uint8" if self.has_powers else activations
         scale = f"exp2(s{place} - {BIAS})" if self.has_powers else f"s{place}"
+        given, rows = ("int8", " * d[m]") if self.has_bytes else (activations, "")
         text = (
-            f"q: {self.dtype}[n, k](packed); a: {activations}[m, k]; "
+            f"q: {self.dtype}[n, k](packed); a: {given}[m, k]; "
             f"s: {kind}[k // {self.group}, n]; y: {activations}[m, n]; "
-            f"y[m, n] = sum[k](a[m, k] * {code} * {scale})"
+            f"y[m, n] = sum[k](a[m, k] * {code} * {scale}){rows}"
         )
         return workload(text, m=m, n=n, k=k)

@@ -105,7 +105,10 @@ def drawn(
     values = dtype(form.dtype).values - form.zero
     finite = torch.from_numpy(np.flatnonzero(np.isfinite(values)).astype("u1")).to(device)
     codes = finite[torch.randint(len(finite), (n, k), device=device)]
-    a = torch.randn(m, k, device=device).to(torch.bfloat16)
+    a, d = torch.randn(m, k, device=device).to(torch.bfloat16), torch.ones(m, device=device)
+    if form.has_bytes:
+        a = torch.randint(-127, 128, (m, k), device=device, dtype=torch.int8)
+        d = (1 + torch.rand(m, device=device)) / 64
     groups = (k // form.group, n)
     if form.has_powers:
         s = torch.randint(BIAS - 7, BIAS + 1, groups, device=device, dtype=torch.uint8)
@@ -115,8 +118,8 @@ def drawn(
         scales = s.double()
     weights = torch.from_numpy(values).to(device)[codes.int()].view(n, k // form.group, form.group)
     weights *= scales.t().unsqueeze(2)
-    tensors = {"a": a, "q": pack(codes, form.dtype), "s": s}
-    return tensors, a.double() @ weights.view(n, k).t()
+    tensors = {"a": a, "q": pack(codes, form.dtype), "s": s, "d": d}
+    return tensors, a.double() @ weights.view(n, k).t() * d.double().unsqueeze(1)
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,8 @@ class Tuned:
     def __init__(self, name: str, shape: Shape, target: CudaTarget, known: Known) -> None:
         self.name, self.target, self.known = name, target, known
         self.workload = Format(name).product(*shape, KIND)
-        self.tensors, exact = drawn(Format(name), shape)
+        tensors, exact = drawn(Format(name), shape)
+        self.tensors = {array.name: tensors[array.name] for array in self.workload.inputs}
         space = space_for(self.workload, target)
         self.explorer = Explorer(space, self.tensors, [exact], slack=SLACK)
         self.built: dict[Schedule, Built] = {}
@@ -179,7 +183,7 @@ class Tuned:
 
     def calls(self) -> dict[int, Callable[[], float]]:
         """Return timers of the fastest kernels with cold weights, by their place."""
-        inputs = copies_of([self.tensors[array.name] for array in self.workload.inputs])
+        inputs = copies_of(list(self.tensors.values()))
         output = torch.empty(self.workload.outputs[0].shape, device="cuda", dtype=torch.bfloat16)
         best = (self.built[schedule] for schedule in self.explorer.best[:FINALISTS])
         kernels = [Loaded.of(built, output) for built in best]

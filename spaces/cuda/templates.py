@@ -13,6 +13,7 @@ TEMPLATES = TemplateList(
         "low_bit": "low_bit:CudaLowBit",
         "low_bit_ring": "low_bit_ring:LowBitRing",
         "low_bit_raised": "low_bit_ring:LowBitRaised",
+        "low_bit_dots": "low_bit_dots:CudaLowBitDots",
         "chained_hopper": "chained_hopper:ChainedHopper",
         "chained": "chained:CudaChained",
         "chained_deep": "chained_deep:ChainedDeep",

@@ -13,6 +13,10 @@ from tilewright.spaces.low_bit.order import DEPTH
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
+ACTIVATION = "int8"
+"""The dtype of activations that are multiplied as whole numbers."""
+MOST_ZERO = 255
+"""The largest size of a zero point that is a whole number of 8 bits."""
 STEP = 8
 """Neighbours along the depth that kernels take at a time."""
 
@@ -46,6 +50,25 @@ def _why_no_depth(product: CodedProduct) -> str | None:
 def _why_not_written(product: CodedProduct) -> str | None:
     if len(Plan(product.last).nests) > 1:
         return "several stages follow the sum; needs one map at most"
+    return None
+
+
+def why_no_bytes(product: CodedProduct) -> str | None:
+    """Return the reason why codes, zero points and activations are not all whole numbers of up to 8
+    bits; None if they are."""
+    codes, found = product.codes, product.activation
+    if product.table is not None:
+        return f"{codes.name} has values of a table; needs whole numbers"
+    if not codes.element.is_integer:
+        return f"{codes.name} has {codes.dtype}; needs whole numbers"
+    if not isinstance(found, Read) or product.program.operand[found.name].dtype != ACTIVATION:
+        return f"{found} is multiplied by codes; needs elements of {ACTIVATION} alone"
+    known = known_zero(product)
+    zero = known["zero"]
+    if product.zero is None or known["whole"]:
+        return None
+    if zero is None or not zero.is_integer() or abs(zero) > MOST_ZERO:
+        return f"the zero point {product.zero}; needs a whole number of up to 8 bits"
     return None
 
 

@@ -18,10 +18,20 @@ TARGET = detect_target("cuda:sm_90a")
 
 def test_a_comparison_writes_its_results(tmp_path, capsys):
     out = tmp_path / "results.json"
-    given = ["--shape", "1x64x128", "--dtypes", "uint3", "--seconds", "0", "--rounds", "3"]
+    given = [
+        "--shape",
+        "1x64x128",
+        "--dtypes",
+        "uint3",
+        "uint4_int8",
+        "--seconds",
+        "0",
+        "--rounds",
+        "3",
+    ]
     assert main([*given, "--out", str(out), "--db", str(tmp_path / "none.db")]) == 0
     made = json.loads(out.read_text())
-    assert {"uint3", "float32", "torch float32"} <= set(made["times"])
+    assert {"uint3", "uint4_int8", "float32", "torch float32"} <= set(made["times"])
     assert "uint3" in capsys.readouterr().out
 
 
@@ -35,10 +45,12 @@ def test_what_a_gpu_is_given_has_the_exact_outputs_that_are_said():
     torch.manual_seed(0)
     for name in GPU_NAMES:
         workload = Format(name).product(*shape, gpu.KIND)
-        assert [array.name for array in workload.inputs] == list("qas")
+        names = [array.name for array in workload.inputs]
+        assert names == list("qasd" if Format(name).has_bytes else "qas")
         (built,) = build(workload, TARGET, (), 1, 1)
         kernels.append(built.candidate.kernel)
-        cases.append(gpu.drawn(Format(name), shape, "cpu"))
+        tensors, exact = gpu.drawn(Format(name), shape, "cpu")
+        cases.append(({name: tensors[name] for name in names}, exact))
     with Emulator() as emulator:
         emulator.build(kernels)
         for kernel, (tensors, exact) in zip(kernels, cases, strict=True):

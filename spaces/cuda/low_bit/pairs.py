@@ -18,6 +18,7 @@ from tilewright.spaces.cuda.low_bit.decoding import Decoding
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.low_bit.decoding import fields_of
 from tilewright.spaces.low_bit.order import Slot, at_once
+from tilewright.spaces.low_bit.quads import Quad, quad_code
 from tilewright.spaces.low_bit.values import POWERS, split_of
 
 FRACTIONS = {"bfloat16": 7, "float16": 10}
@@ -159,6 +160,33 @@ class PairDecoding:
         largest = 2**16 - 2 ** FRACTIONS[self.kind] - 2**15 >> 7
         carried = f"({moved_bits(slot, 0, 0x7F)} + {0x10001 * (fields.sizes - first):#x}u)"
         return f"({found} | ({carried} & {TOP:#x}u) * {largest:#x}u)"
+
+
+@dataclass(frozen=True)
+class ByteDecoding(PairDecoding):
+    """The way from words of a lane to quads of whole numbers in bytes that have a sign."""
+
+    @property
+    def raises(self) -> bool:
+        """Tell that no number is a part of a larger one."""
+        return False
+
+    @property
+    def flipped(self) -> int:
+        """The bits of each code that are turned: those of 8 bits lose what is above 127, and
+        others the sign."""
+        if self.decoding.bits == BYTE:
+            return 0 if self.decoding.sign else 2 ** (BYTE - 1)
+        return self.decoding.sign
+
+    @property
+    def above(self) -> int:
+        """The number by which bytes are larger than values of codes."""
+        return -self.flipped if self.decoding.bits == BYTE else self.flipped
+
+    def quad(self, quad: Quad, half: int) -> str:
+        """C expression: a quad of a half of the rows."""
+        return quad_code(self.decoding.bits, quad, half, self.flipped)
 
 
 def moved_bits(slot: Slot, up: int, mask: int = 0xFF) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.low_bit.decoding import Decoding
-from tilewright.spaces.cuda.low_bit.pairs import FRACTIONS, PairDecoding
+from tilewright.spaces.cuda.low_bit.pairs import FRACTIONS, ByteDecoding, PairDecoding
 from tilewright.spaces.cuda.low_bit.sizes import COLUMNS
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.cuda.target import VECTOR_BYTES
 from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
 from tilewright.spaces.language.program import Operand
 from tilewright.spaces.language.tree import AxisValue, Read
 from tilewright.spaces.loops.plan import Plan
-from tilewright.spaces.low_bit.served import known_zero, why_no_codes
+from tilewright.spaces.low_bit.order import DEPTH
+from tilewright.spaces.low_bit.served import ACTIVATION, known_zero, why_no_bytes, why_no_codes
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
@@ -40,15 +44,15 @@ def decoding_of(product: CodedProduct) -> Decoding:
     return Decoding(name=product.codes.dtype, table=table, **known_zero(product))
 
 
-def activation_kind(product: CodedProduct) -> str | None:
-    """Return the dtype of activations that tensor cores multiply as they lie; None if they do
-    not."""
+def activation_kind(product: CodedProduct, kinds: Collection[str] = tuple(FRACTIONS)) -> str | None:
+    """Return the dtype of activations, one of these ``kinds``, that tensor cores multiply as they
+    lie; None if they do not."""
     activation = product.activation
     axes = tuple(map(AxisValue, (*product.rows, product.depth)))
     if not isinstance(activation, Read) or activation.indices != axes:
         return None
     operand = product.program.operand.get(activation.name)
-    if operand is None or operand.dtype not in FRACTIONS or not _is_dense(operand):
+    if operand is None or operand.dtype not in kinds or not _is_dense(operand):
         return None
     return operand.dtype
 
@@ -65,6 +69,22 @@ def pairs_of(product: CodedProduct) -> PairDecoding | str:
         return "rows differ in their matrices, zero points or scales"
     pairs = PairDecoding(decoding_of(product), kind)
     return pairs.why_not(product.zero is not None) or pairs
+
+
+def bytes_of(product: CodedProduct) -> ByteDecoding | str:
+    """Return the way from codes to bytes that tensor cores multiply, or why they do not."""
+    if reason := why_no_bytes(product):
+        return reason
+    group, terms = product.group, product.terms
+    if activation_kind(product, (ACTIVATION,)) is None:
+        return f"{product.activation} is no row of {ACTIVATION}"
+    if terms % VECTOR_BYTES:
+        return f"{product.depth} is {terms}; allowed: multiples of {VECTOR_BYTES}"
+    if group < terms and group % DEPTH:
+        return f"groups of {group} along {product.depth}; allowed: multiples of {DEPTH}"
+    if product.differs_by_row:
+        return "rows differ in their matrices, zero points or scales"
+    return ByteDecoding(decoding_of(product), ACTIVATION)
 
 
 def fragment_rows(product: CodedProduct) -> tuple[int, ...]:

@@ -1,8 +1,9 @@
 """The ring of a team of warps: stages of codes and activations in shared memory, and their copies.
 
 A stage of codes is as many tiles as a block has along the columns, which are neighbours in memory,
-for each tile of its depth. Activations lie in rows of 128 bytes, permuted as TMA does it, so that
-``ldmatrix`` meets all banks. A stage is filled again once all warps of the team have multiplied it.
+for each tile of its depth. Activations of 16 bits lie in rows of 128 bytes, and those of 8 bits in
+rows of 64, permuted as TMA does it, so that ``ldmatrix`` meets all banks. A stage is filled again
+once all warps of the team have multiplied it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.cuda.low_bit.decoding import Lines
-from tilewright.spaces.cuda.low_bit.sizes import ACTIVATION, COLUMNS
+from tilewright.spaces.cuda.low_bit.sizes import COLUMNS
 from tilewright.spaces.cuda.low_bit_ring.sizes import BARRIER, RingSizes
 from tilewright.spaces.cuda.mma.fragments import swizzled_tile
 from tilewright.spaces.cuda.target import VECTOR_BYTES, WARP
@@ -21,10 +22,6 @@ from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.low_bit.order import DEPTH, tile_bytes
 
-PIECE = VECTOR_BYTES // ACTIVATION
-"""Activations that are copied, or loaded by a lane for ``ldmatrix``, at once."""
-LINE = DEPTH * ACTIVATION
-"""Bytes of a row of activations."""
 HALF = DEPTH // 2
 """Depth that one ``ldmatrix`` loads of eight rows."""
 
@@ -68,6 +65,16 @@ class Ring:
         return tile_bytes(self.sizes.pairs.decoding.bits)
 
     @property
+    def piece(self) -> int:
+        """Activations that are copied, or loaded by a lane for ``ldmatrix``, at once."""
+        return VECTOR_BYTES // self.sizes.activation
+
+    @property
+    def line(self) -> int:
+        """Bytes of a row of activations."""
+        return DEPTH * self.sizes.activation
+
+    @property
     def _activation(self) -> str:
         activation = self.sizes.product.activation
         assert isinstance(activation, Read)
@@ -80,8 +87,8 @@ class Ring:
             return {}
         product, kind = self.sizes.product, self.sizes.pairs.kind
         dims, box = (product.terms, product.row_count), (DEPTH, int(self.sizes.rows))
-        pitch = product.terms * ACTIVATION
-        return {"map": TensorMapSpec(self._activation, kind, dims, (pitch,), box, LINE)}
+        pitch = product.terms * self.sizes.activation
+        return {"map": TensorMapSpec(self._activation, kind, dims, (pitch,), box, self.line)}
 
     # -- turns -------------------------------------------------------------------------------------
 
@@ -204,7 +211,7 @@ class Ring:
 
     def _bulk(self) -> Lines:
         sizes, size = self.sizes, self._tile
-        stage, panel = int(sizes.activation_stage), int(sizes.rows) * LINE
+        stage, panel = int(sizes.activation_stage), int(sizes.rows) * self.line
         codes = f"ring + to * {int(sizes.code_stage)} + d * {int(sizes.block_tiles) * size}"
         body = [
             f"tw::bulk_load({codes}, {self._source('d')}, there * {size}, barrier, once);",
@@ -232,11 +239,11 @@ class Ring:
             f"tw::cp_async<{VECTOR_BYTES}>(ring + to * {int(sizes.code_stage)} + "
             f"n * {VECTOR_BYTES}, from);",
         ]
-        pieces = DEPTH // PIECE
+        pieces = DEPTH // self.piece
         n = index("n", self._deep * rows * pieces)
         tile, row, piece = n // (rows * pieces), n // pieces % rows, n % pieces
-        place = tile * rows * LINE + self.place_of(row, piece)
-        term = tile * DEPTH + piece * PIECE
+        place = tile * rows * self.line + self.place_of(row, piece)
+        term = tile * DEPTH + piece * self.piece
         there = f"row < {product.row_count} && depth < {product.terms}"
         activations = [
             f"const i64 row = row0 + {row.text};",
@@ -254,8 +261,8 @@ class Ring:
     def place_of(self, row: Index | str, piece: Index | str) -> Index:
         """Return the byte of a piece of a row of activations, within a tile's depth."""
         row, piece = index(row), index(piece)
-        layout = swizzled_tile(int(self.sizes.rows), DEPTH, ACTIVATION)
-        return layout.index([row, piece * PIECE]) * ACTIVATION
+        layout = swizzled_tile(int(self.sizes.rows), DEPTH, self.sizes.activation)
+        return layout.index([row, piece * self.piece]) * self.sizes.activation
 
     # -- fragments ---------------------------------------------------------------------------------
 
@@ -265,8 +272,8 @@ class Ring:
         lane = index("lane", WARP)
         r = index("r", rows // COLUMNS)
         tile, within = divmod(half, DEPTH // HALF)
-        row, piece = r * COLUMNS + lane % COLUMNS, lane // COLUMNS + within * (HALF // PIECE)
-        place = self.place_of(row, piece) + tile * rows * LINE
+        row, piece = r * COLUMNS + lane % COLUMNS, lane // COLUMNS + within * (HALF // self.piece)
+        place = self.place_of(row, piece) + tile * rows * self.line
         body = [f"tw::ldmatrix_x4(b{half}[r], x + {place.text});"]
         return [
             f"u32 b{half}[{rows // COLUMNS}][4];",

@@ -14,8 +14,9 @@ import numpy as np
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.blocks.last_to_come import TICKET
 from tilewright.spaces.cuda.low_bit.pairs import PairDecoding
-from tilewright.spaces.cuda.low_bit.sizes import ACTIVATION, COLUMNS, FLOAT, CodedSizes
+from tilewright.spaces.cuda.low_bit.sizes import COLUMNS, FLOAT, CodedSizes
 from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.low_bit.order import DEPTH, HALVES, ROWS, tile_bytes
 
 BARRIER = 8
@@ -125,9 +126,19 @@ class RingSizes(CodedSizes):
     # -- memory ------------------------------------------------------------------------------------
 
     @property
+    def activation(self) -> int:
+        """Bytes of an activation."""
+        return int(dtype(self.pairs.kind).bytes)
+
+    @property
+    def has_bytes(self) -> bool:
+        """Tell whether activations have 8 bits, and sums are whole numbers."""
+        return self.activation == 1
+
+    @property
     def activation_stage(self) -> Any:
         """Bytes of the activations of a stage."""
-        return self.rows * self.depth * ACTIVATION
+        return self.rows * self.depth * self.activation
 
     @property
     def code_stage(self) -> Any:

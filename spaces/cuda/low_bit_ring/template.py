@@ -27,6 +27,7 @@ from tilewright.spaces.cuda.low_bit_ring.traffic import ring_quantities
 from tilewright.spaces.cuda.low_bit_ring.warpgroups import WarpgroupCode
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.template import CudaTemplate
+from tilewright.spaces.derivation.products.coded import CodedProduct
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.quantities import widened
@@ -55,7 +56,7 @@ class LowBitRing(CudaTemplate):
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
         self.product = coded_product(workload)
-        pairs = pairs_of(self.product)
+        pairs = self._pairs_of(self.product)
         assert isinstance(pairs, PairDecoding)
         self.pairs = pairs
         rows = fragment_rows(self.product)
@@ -81,8 +82,13 @@ class LowBitRing(CudaTemplate):
         """Refuse what is no product of codes and activations that tensor cores multiply."""
         if reason := why_no_product(workload):
             return reason
-        pairs = pairs_of(coded_product(workload))
+        pairs = cls._pairs_of(coded_product(workload))
         return pairs if isinstance(pairs, str) else None
+
+    @classmethod
+    def _pairs_of(cls, product: CodedProduct) -> PairDecoding | str:
+        """Return the way from codes to what is multiplied, or why there is none."""
+        return pairs_of(product)
 
     def sizes(self, values: Mapping[str, Any]) -> RingSizes:
         """Return the sizes of blocks under decisions."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.spaces.cuda.low_bit.sizes import COLUMNS, FLOAT
+from tilewright.spaces.cuda.low_bit.pairs import BYTE
+from tilewright.spaces.cuda.low_bit.sizes import ACTIVATION, COLUMNS, FLOAT
 from tilewright.spaces.cuda.low_bit_ring.rules import WARPS
 from tilewright.spaces.cuda.low_bit_ring.sizes import RingSizes
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
@@ -19,8 +20,9 @@ STEPS = DEPTH // FRAGMENT
 """Instructions of tensor cores for a tile of codes and eight rows."""
 PAIRS = ROWS * DEPTH // 2 // WARP
 """Pairs of codes of a lane of a tile."""
-RAISED, EXACT, SCALED = 1.75, 2.75, 1.0
-"""Instructions to decode a pair: a larger number, the number itself; and to multiply it."""
+RAISED, EXACT, SCALED, JOINED = 1.75, 2.75, 1.0, 2.5
+"""Instructions to decode a pair: a larger number, the number itself; to multiply it; and to make
+half of a quad of codes that do not stand in bytes."""
 STAGE, VALUE = 40, 8
 """Instructions of a warp for a stage, and to read a zero point or scale, about."""
 
@@ -38,10 +40,13 @@ def ring_quantities(
     early = (product.scale is not None) & ~sizes.late
     zero = (sizes.known_zero is None) & (not sizes.raised)
     pair = (RAISED if sizes.raised else EXACT) + SCALED * (zero + early)
+    steps = STEPS * sizes.activation // ACTIVATION
+    if sizes.has_bytes:
+        pair = 1.0 if BYTE % bits == 0 else JOINED
     corrected = FLOAT * count * parts / c["stage_depth"] * sizes.apart
     groups = sizes.on_warpgroups
-    tile = PAIRS * pair + STEPS * np.where(groups, 1, count) + corrected + bits / FLOAT
-    shared = STEPS * count * c["stage_depth"] * (~groups + 1 * sizes.raised)
+    tile = PAIRS * pair + steps * np.where(groups, 1, count) + corrected + bits / FLOAT
+    shared = steps * count * c["stage_depth"] * (~groups + 1 * sizes.raised)
     reads = np.where(groups, c["warp_columns"] * c["warp_tiles"] / WARPS, c["warp_columns"])
     values = sizes.shared_values * sizes.value_columns / WARP * VALUE
     stage = c["warp_columns"] * (STAGE + shared + values)
@@ -65,7 +70,7 @@ def ring_quantities(
         "epilogue_elements": sums / c["splits"],
         "far_fraction": main / target.l2_bytes,
         "vector_fraction": product.columns * product.terms / (tiles * ROWS * DEPTH),
-        "intensity": STEPS * count / (bits / FLOAT),
+        "intensity": steps * count / (bits / FLOAT),
         "main_loop_trips": 1.0 * sizes.share / c["warp_depth"],
         "tile_visits": 1.0 * passes * sizes.blocks / occupancy.resident,
         "synchronisations": 1.0 * passes * sizes.share / c["warp_depth"] * (c["warp_columns"] > 1)
