@@ -93,8 +93,34 @@ def _chunked(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, log: torch.Tenso
     return found.view(heads, extent, -1)
 
 
-def _nothing(arrays: Arrays) -> Mapping[str, Call]:
-    return {}
+def _gated(arrays: Arrays) -> Mapping[str, Call]:
+    """Return torch's sums in chunks with a state between them, for decays that fall by little in a
+    chunk (Yang and others, Gated Linear Attention Transformers, ICML 2024)."""
+    q, k, v, log = (torch.from_numpy(arrays[name]) for name in "qkvl")
+    return {"torch chunks": lambda: _gated_chunks(q, k, v, log)}
+
+
+def _gated_chunks(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, log: torch.Tensor
+) -> torch.Tensor:
+    heads, extent, inner = q.shape
+    count = extent // CHUNK
+    split = [x.reshape(heads * count, CHUNK, -1) for x in (q, k, v)]
+    ends = log.view(heads, count, CHUNK, inner)[:, :-1, -1:]
+    before = torch.cat([torch.zeros(heads, 1, 1, inner), ends], 1)
+    own = (log.view(heads, count, CHUNK, inner) - before).view(heads * count, CHUNK, inner)
+    end = own[:, -1:]
+    read = split[0] * torch.exp(own)
+    within = torch.bmm(read, (split[1] * torch.exp(-own)).transpose(1, 2)).tril() @ split[2]
+    added = torch.bmm((split[1] * torch.exp(end - own)).transpose(1, 2), split[2])
+    added = added.view(heads, count, inner, -1)
+    kept = torch.exp(end).view(heads, count, inner, 1)
+    state, states = torch.zeros_like(added[:, 0]), []
+    for chunk in range(count):
+        states.append(state)
+        state = state * kept[:, chunk] + added[:, chunk]
+    passed = torch.stack(states, 1).reshape(heads * count, inner, -1)
+    return torch.baddbmm(within, read, passed).view(heads, extent, -1)
 
 
 def _along(rows: int, columns: int) -> Case:
@@ -109,7 +135,7 @@ def _down(rows: int, columns: int) -> Case:
 
 def _state(text: str, extent: int, inner: int, heads: int = 8) -> Case:
     extents = {"h": heads, "t": extent, "s": extent, "d": inner, "e": 64}
-    others, rivals = ((), _nothing) if text == GATED else (("chained",), _attention)
+    others, rivals = ((), _gated) if text == GATED else (("chained",), _attention)
     return Case(text, extents, "recurrent", others, rivals)
 
 
@@ -126,4 +152,5 @@ CASES = {
     "state space 4096": _state(STATE_SPACE, 4096, 64),
     "state space 4096, d=128": _state(STATE_SPACE, 4096, 128, heads=4),
     "gated 1024": _state(GATED, 1024, 64),
+    "gated 4096": _state(GATED, 4096, 64),
 }

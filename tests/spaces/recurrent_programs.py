@@ -17,6 +17,9 @@ TEXTS = {
     "exp(l[e, t, d] - l[e, s, d]) * b[s, d] * c[t, d] * dt[e, s] * x[e, s])",
     "gated": "y[h, t, e] = sum[s, d: s <= t]("
     "exp(l[h, t, d] - l[h, s, d]) * q[h, t, d] * k[h, s, d] * v[h, s, e])",
+    "gated twice": "y[h, t, e] = sum[s, d, n: s <= t]("
+    "exp2(l[h, t, n] - l[h, s, n] + g[d] * (s - t))"
+    " * q[h, t, d] * r[t, n] * k[h, s, d, n] * v[h, s, e])",
     "gated lanes": "y[h, t, e] = sum[s, d: s <= t]("
     "exp(l[h, t, e] - l[h, s, e]) * q[h, t, d] * k[h, s, d] * v[h, s, e])",
     "before, with maps": f"z[h, t, e] = sum[s: s < t](exp(l[h, t] - l[h, s]) * {PRODUCT}"

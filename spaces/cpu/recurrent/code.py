@@ -18,8 +18,14 @@ from math import prod
 from tilewright.spaces.algebra.index import Index, index, variable
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.cpu.abi import PAGE, buffer_variables, entry_function, worker_function
-from tilewright.spaces.cpu.recurrent.position import Positions
+from tilewright.spaces.cpu.abi import (
+    ARRAY_TYPES,
+    PAGE,
+    buffer_variables,
+    entry_function,
+    worker_function,
+)
+from tilewright.spaces.cpu.recurrent.position import Positions, is_ahead
 from tilewright.spaces.derivation.recurrent.view import Recurrence
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernels.text import C
@@ -63,17 +69,30 @@ class RecurrentCode:
     @property
     def _scales(self) -> int:
         """The vectors of largest exponents so far."""
-        if self.view.decay is None:
+        view = self.view
+        if view.decay is None:
             return 0
-        inner = not self.view.decay.axes.isdisjoint(self.view.inner)
-        across = self.view.lane in self.view.decay.axes
-        points = self.view.extent(*self.view.inner) if inner else 1
-        return points * (self.vectors if across else 1)
+        if is_ahead(view):
+            return self._row_of_points
+        inner = not view.decay.axes.isdisjoint(view.inner)
+        across = view.lane in view.decay.axes
+        return (view.extent(*view.inner) if inner else 1) * (self.vectors if across else 1)
+
+    @property
+    def _row_of_points(self) -> int:
+        """The vectors that all points of the inner axes are."""
+        *others, last = self.view.inner
+        return self.view.extent(*others) * ceil_div(self.view.extent(last), self.lanes)
+
+    @property
+    def _powers(self) -> int:
+        """The vectors of powers that are computed ahead."""
+        return 3 * self.positions * self._row_of_points if is_ahead(self.view) else 0
 
     @property
     def _state_bytes(self) -> int:
         vector = self.lanes * dtype(self.element).bytes
-        return round_up((self._state + self._scales) * vector, PAGE)
+        return round_up((self._state + self._scales + self._powers) * vector, PAGE)
 
     @cached_property
     def _items(self) -> tuple[int, ...]:
@@ -87,6 +106,7 @@ class RecurrentCode:
     def _rows(self, name: str) -> list[str]:
         written = {output.name for output in self.view.outputs}
         every = prod(self._items)
+        own = ARRAY_TYPES[self.element]
         state = f"(char *)call->workspace + {self._state_bytes}L * worker"
         tasks = spatial(self.workers) * repeat(ceil_div(every, self.workers))
         return worker_function(
@@ -95,6 +115,7 @@ class RecurrentCode:
                 *buffer_variables(self.operands, self._names, written),
                 f"vf *restrict s = (void *)({state});",
                 *([f"vf *restrict m = s + {self._state};"] if self._scales else []),
+                *([f"{own} *restrict h = (void *)(m + {self._scales});"] if self._powers else []),
                 *tasks.emit(
                     index("worker", self.workers), self._item, extents=(every,), prefix="n"
                 ),
@@ -133,5 +154,7 @@ class RecurrentCode:
         at = [{**known, view.position: turn} for turn in turns]
         first = group * (self.vectors * self.lanes)
         limit = lane if lane % self.lanes else None
-        writer = Positions(view, self._names, at, first, self.vectors, self.lanes, limit)
+        writer = Positions(
+            view, self._names, at, first, self.vectors, self.lanes, limit, self.element
+        )
         return writer.write()

@@ -2,6 +2,7 @@
 
 An expression is computed where what it is made of is known: once for the lanes of a position, for
 each vector of lanes, for each point of the inner axes, or for each vector at each such point.
+Powers that lanes share and points of inner axes do not are computed ahead, in vectors of points.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.index import Index, variable
+from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.cpu.vectors.vector_code import loaded
 from tilewright.spaces.derivation.algebra import ONE, ZERO, product
@@ -46,6 +48,16 @@ class Scales:
         return "" if self.inner else found
 
 
+@dataclass(frozen=True)
+class Lanes:
+    """The lanes of a vector: elements along an ``axis`` from the index ``first`` on, of which
+    ``left`` are there; all if that is None."""
+
+    axis: str
+    first: Index
+    left: str | None
+
+
 @dataclass
 class Positions:
     """Writes the positions whose indices along the axes are ``at``, one mapping each, in the order
@@ -53,6 +65,7 @@ class Positions:
 
     ``buffers`` maps each array to its C variable. There are ``vectors`` of ``lanes`` from the index
     ``first`` of the lane's axis on, and ``limit`` elements of it, None if all lanes have one.
+    Powers that are computed ahead are in the dtype ``element``.
     """
 
     view: Recurrence
@@ -62,10 +75,12 @@ class Positions:
     vectors: int
     lanes: int
     limit: int | None
+    element: str
     lines: list[str] = field(default_factory=list)
 
     def write(self) -> list[str]:
-        """Return the lines, which read and write the state ``s`` and its scales ``m``."""
+        """Return the lines, which read and write the state ``s``, its scales ``m``, and powers
+        ``h`` that are computed ahead."""
         view = self.view
         own = [self._scope(f"p{u}_", u, set(), None, self.lines) for u in self._positions]
         for scope in own:
@@ -118,20 +133,58 @@ class Positions:
         if self.view.lane in decay.axes:
             scopes = both if self._is_inner(decay) else each
             order = sorted(scopes, key=lambda key: (key[1], key[0]))
-            return {key: self._scaled(decay, scopes[key], key[1]) for key in order}
-        same = within if self._is_inner(decay) else own
-        found = [self._scaled(decay, scope, None) for scope in same]
+            place = self._point * self.vectors if self._is_inner(decay) else Index()
+            return {key: self._scaled(decay, scopes[key], place + key[1]) for key in order}
+        if is_ahead(self.view):
+            self._ahead(decay, own)
+            found = [self._found(scope, u) for u, scope in enumerate(within)]
+        else:
+            found = [self._scaled(decay, scope, Index()) for scope in own]
         return {(u, w): found[u] for u, w in each}
 
-    def _scaled(self, decay: Decay, scope: Scope, w: int | None) -> Scales:
-        """Write how a scale moves at one position, that of the vector ``w`` or of all.
+    def _ahead(self, decay: Decay, own: Sequence[Scope]) -> None:
+        """Write the powers of all points of the inner axes, in vectors of points."""
+        view, first = self.view, variable("c")
+        axis, extent = view.inner[-1], view.extent(view.inner[-1])
+        lanes = Lanes(axis, first, f"{extent} - c" if extent % self.lanes else None)
+        lines: list[str] = []
+        place = self._row * ceil_div(extent, self.lanes) + first // self.lanes
+        for u in self._positions:
+            scope = self._scope(f"a{u}_", u, {*view.inner}, own[u], lines, lanes)
+            scales = self._scaled(decay, scope, place)
+            lines += [
+                f"tw_store_{self.element}(h + {self._power(u, n, first)}, {name});"
+                for n, name in enumerate((scales.kept, scales.added, scales.read))
+            ]
+        lines = C.loop("c", extent, lines, step=self.lanes)
+        for other in reversed(view.inner[:-1]):
+            lines = C.loop(self.at[0][other].text, view.extent(other), lines)
+        self.lines += lines
+
+    def _found(self, scope: Scope, u: int) -> Scales:
+        """Read the powers of a point, which were computed ahead."""
+        point = self.at[0][self.view.inner[-1]]
+        names = [f"{scope.prefix}m_{power}" for power in ("kept", "added", "read")]
+        scope.lines += [
+            f"const vf {name} = tw_splat_{self.element}(h + {self._power(u, n, point)});"
+            for n, name in enumerate(names)
+        ]
+        kept, added, read = names
+        return Scales(kept, added, read, inner=True)
+
+    def _power(self, u: int, number: int, point: Index) -> Index:
+        """Return the place of a power of a point of the last inner axis."""
+        row = ceil_div(self.view.extent(self.view.inner[-1]), self.lanes) * self.lanes
+        rows = self.view.extent(*self.view.inner[:-1])
+        return (self._row + rows * (3 * u + number)) * row + point
+
+    def _scaled(self, decay: Decay, scope: Scope, number: Index) -> Scales:
+        """Write how a scale, which has a ``number``, moves at one position.
 
         What rounding makes of the exponent is its value from then on: the state follows by what it
         has moved beside its growth.
         """
         inner, name = self._is_inner(decay), f"{scope.prefix}m"
-        place = self._point * (self.vectors if w is not None else 1) if inner else Index()
-        number = place + (w or 0)
         last, power = f"m[{number.text}]", f"tw_{decay.function}"
         grows = f" + {scope.text(decay.growth)}" if decay.growth != ZERO else ""
         term, reading = scope.text(decay.term), scope.text(decay.reading)
@@ -181,8 +234,16 @@ class Positions:
     @property
     def _point(self) -> Index:
         """The number of the point of the inner axes."""
+        return self._number_of(self.view.inner)
+
+    @property
+    def _row(self) -> Index:
+        """The number of the point of the inner axes but the last."""
+        return self._number_of(self.view.inner[:-1])
+
+    def _number_of(self, axes: Sequence[str]) -> Index:
         place = Index()
-        for axis in self.view.inner:
+        for axis in axes:
             place = place * self.view.extent(axis) + self.at[0][axis]
         return place
 
@@ -203,7 +264,8 @@ class Positions:
             self.lines.append(self._store(output, steps, u, w, value))
 
     def _store(self, array: Array, steps: Steps, u: int, w: int, value: str) -> str:
-        place, step, left = self._address(steps, u, w), steps.step(self.view.lane), self._left(w)
+        lanes = self._lanes(w)
+        place, step, left = self._address(steps, u, lanes), steps.step(lanes.axis), lanes.left
         if step != 1:
             count = f"tw_least({left}, TW_LANES)" if left else "TW_LANES"
             return f"tw_spread_{array.dtype}({place}, {step}, {value}, {count});"
@@ -218,9 +280,11 @@ class Positions:
         axes: set[str],
         around: Scope | None,
         lines: list[str],
-        w: int = 0,
+        at: int | Lanes = 0,
     ) -> VectorScope:
-        """Return a scope that knows these axes beside those of the position ``u``."""
+        """Return a scope that knows these axes beside those of the position ``u``, of the vector
+        that has a number, or of other lanes."""
+        w, lanes = (0, at) if isinstance(at, Lanes) else (at, self._lanes(at))
         unknown = {*self.view.inner, self.view.lane} - axes
 
         def leaf(node: Expression) -> str | None:
@@ -231,7 +295,9 @@ class Positions:
             if self._is_sum(node):
                 return f"r{u}_{w}" if self.view.lane in axes else None
             return (
-                self._number(node, u, w) if isinstance(node, AxisValue) else self._load(node, u, w)
+                self._number(node, u, lanes)
+                if isinstance(node, AxisValue)
+                else self._load(node, u, lanes)
             )
 
         return VectorScope(prefix, leaf, lines, around)
@@ -239,29 +305,35 @@ class Positions:
     def _is_sum(self, node: Expression) -> bool:
         return isinstance(node, Read) and node.name == self.view.name
 
-    def _number(self, node: AxisValue, u: int, w: int) -> str:
-        if node.name == self.view.lane:
-            return f"tw_numbers(tw_ramp({self._lane(w)}))"
+    def _number(self, node: AxisValue, u: int, lanes: Lanes) -> str:
+        if node.name == lanes.axis:
+            return f"tw_numbers(tw_ramp({lanes.first}))"
         return f"tw_set((float){self.at[u][node.name]})"
 
-    def _load(self, read: Expression, u: int, w: int) -> str:
+    def _load(self, read: Expression, u: int, lanes: Lanes) -> str:
         assert isinstance(read, Read)
         steps, kind = self.view.places[read], self.view.program.operand[read.name].dtype
-        step = steps.step(self.view.lane)
-        return loaded(kind, self._address(steps, u, w), step, self._left(w))
+        step = steps.step(lanes.axis)
+        return loaded(kind, self._address(steps, u, lanes), step, lanes.left)
 
-    def _address(self, steps: Steps, u: int, w: int) -> str:
+    def _address(self, steps: Steps, u: int, lanes: Lanes) -> str:
         total = Index(constant=steps.offset)
-        at = {**self.at[u], self.view.lane: self._lane(w)}
+        at = {**self.at[u], lanes.axis: lanes.first}
         for axis, step in steps.by_axis.items():
             total = total + (at[axis] * step if axis in at else 0)
         return f"{self.buffers[steps.array]} + {total}"
 
-    def _lane(self, w: int) -> Index:
-        return self.first + w * self.lanes
+    def _lanes(self, w: int) -> Lanes:
+        first = self.first + w * self.lanes
+        left = None if self.limit is None else f"{self.limit} - {first}"
+        return Lanes(self.view.lane, first, left)
 
-    def _left(self, w: int) -> str | None:
-        return None if self.limit is None else f"{self.limit} - {self._lane(w)}"
+
+def is_ahead(view: Recurrence) -> bool:
+    """Tell whether powers are computed ahead: each point of inner axes has its own for all
+    lanes."""
+    axes = frozenset[str]() if view.decay is None else view.decay.axes
+    return view.lane not in axes and not axes.isdisjoint(view.inner)
 
 
 def _fused(factor: str, times: str, plus: str) -> str:

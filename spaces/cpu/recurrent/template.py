@@ -33,7 +33,7 @@ class RecurrentTemplate(CpuTemplate):
     """Linear attention, retention, state-space models and the like, in float32 or float64."""
 
     name: ClassVar[str] = "recurrent"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)

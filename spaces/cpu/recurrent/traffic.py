@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.recurrent.position import is_ahead
 from tilewright.spaces.cpu.traffic import CALL_INSTRUCTIONS, USABLE, even_shares, footprints
+from tilewright.spaces.derivation.recurrent.view import Recurrence
 from tilewright.spaces.derivation.work import PLAIN
 from tilewright.spaces.language.tree import Call
 from tilewright.spaces.quantities import filled, widened
 from tilewright.spaces.template import Columns
+
+POWERS = 3
+"""Powers of a scale at each position: of what is kept, added and read."""
 
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.recurrent.template import RecurrentTemplate
@@ -29,7 +34,8 @@ def recurrent_quantities(template: RecurrentTemplate, columns: Columns) -> dict[
     vectors, items = steps * groups, rows * (groups // c["vectors"])
     factors = float(len([read for read in view.places if not read.axes.isdisjoint(view.inner)]))
     passes = 2.0 + (view.decay is not None)
-    calls = vectors / inner * CALL_INSTRUCTIONS * _calls(template)
+    powers = rows * extent * (groups // c["vectors"]) * powers_of(view, lanes, c["vectors"])
+    calls = CALL_INSTRUCTIONS * (vectors / inner * _calls(template) + powers)
     state = template.state_bytes(c)
     moved = 2.0 * vectors / c["positions"]
     scalars = steps * factors * (groups // c["vectors"])
@@ -60,6 +66,18 @@ def recurrent_quantities(template: RecurrentTemplate, columns: Columns) -> dict[
         },
         c["vectors"].shape,
     )
+
+
+def powers_of(view: Recurrence, lanes: int, vectors: Any) -> Any:
+    """Count the vectors of powers of a position, in each group of so many vectors of lanes."""
+    if view.decay is None:
+        return 0
+    if is_ahead(view):
+        *others, last = view.inner
+        return POWERS * view.extent(*others) * ceil_div(view.extent(last), lanes)
+    inner = not view.decay.axes.isdisjoint(view.inner)
+    across = view.lane in view.decay.axes
+    return POWERS * (view.extent(*view.inner) if inner else 1) * (vectors if across else 1)
 
 
 def _calls(template: RecurrentTemplate) -> float:

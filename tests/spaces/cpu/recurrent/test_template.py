@@ -64,7 +64,14 @@ def test_other_vectors(vector_bytes, tmp_path):
     check_sampled(space_of(recurrence("state space"), target), 4, 0, tmp_path)
 
 
-SCALED = ["state space", "decays that are summed up", "gated", "two decays", "gates of input"]
+SCALED = [
+    "state space",
+    "decays that are summed up",
+    "gated",
+    "gated twice",
+    "two decays",
+    "gates of input",
+]
 
 
 @pytest.mark.parametrize("name", SCALED)
@@ -114,6 +121,9 @@ BUGS = {
     "read too soon": ("before, with maps", r"(y1_0 = .*;)\n(\s*)(z0 = .*;)", r"\3\n\2\1"),
     "the first has terms": ("before, with maps", r"t > 0 \? TW_LANES", "1 ? TW_LANES"),
     "another position": ("linear attention", r"(37 \* t \+ .*) \+ 37\)", r"\1)"),
+    "powers of other points": ("gated", r"tw_splat_float32\(h \+ d0\)", "tw_splat_float32(h)"),
+    "powers of the position before": ("gated", r"h \+ \(d0 \+ 80\)", "h + (d0 + 32)"),
+    "some points have none": ("gated", r"c < 7; c \+= 16", "c < 0; c += 16"),
     "the last positions": ("linear attention", r"t = 44; t < 45", "t = 45; t < 45"),
     "forwards": ("suffixes", r"-7 \* t \+ d0 \+ 308", "7 * t + d0"),
     "the same lanes twice": ("linear attention", r"\b16 \* a\w+|item % \d+", "0"),
