@@ -9,6 +9,7 @@ as statistics of a norm, or the sum before an activation, that a backward graph 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from torch import fx
@@ -175,36 +176,56 @@ class _Partitioning:
 
     def _region(self, nodes: set[fx.Node], outputs: Outputs) -> Region | str:
         """Return the region, masks and the views behind its operands taken in as far as a template
-        serves it then; or why there is none."""
-        reason = ""
+        serves it then; or why there is none. A product whose kernels are slow then reads its
+        operands as they are, if it has faster ones so."""
+        reason, slow = "", None
         for started in with_masks(nodes):
-            for translation in reversed(self._translations(started, outputs)):
+            for translation in self._translations(started, outputs):
                 if isinstance(translation, str):
-                    reason = translation
+                    reason = reason or translation
                     continue
                 made = self._accepted(translation)
-                if isinstance(made, Region):
+                if isinstance(made, Region) and self._is_fast(made):
                     return made
-                reason = reason or made
-        return reason
+                if isinstance(made, Region):
+                    slow = slow or made
+                else:
+                    reason = reason or made
+        return slow or reason
 
-    def _translations(self, nodes: set[fx.Node], outputs: Outputs) -> list[Translation | str]:
-        """Return the translations with more and more of what is behind operands that would be
-        copied."""
-        found: list[Translation | str] = []
+    def _is_fast(self, region: Region) -> bool:
+        """Tell whether a region is no product, or has a kernel that multiplies tiles."""
+        if not _has_product(region.nodes):
+            return True
+        space = space_for(region.workload, self._target)
+        return not space.templates.keys() <= SLOW_FOR_TWO
+
+    def _translations(self, nodes: set[fx.Node], outputs: Outputs) -> Iterator[Translation | str]:
+        """Yield the translations with less and less of what is behind operands that would be
+        copied, and last the one with nothing of it, if that costs no copy."""
+        found: list[Translation] = []
+        within, reason = nodes, ""
         for _ in range(MOST_TRIES):
-            nodes = behind(nodes)
+            within = behind(within)
             try:
-                made = Translation(nodes, outputs)
+                made = Translation(within, outputs)
             except Gap as gap:
-                return found or [str(gap)]
+                reason = str(gap)
+                break
             found.append(made)
             copied = {node for node, array in made.operands.items() if array.copied}
             views = {node for node in copied if kind_of(node) is Kind.VIEW}
             if not views:
                 break
-            nodes = nodes | views
-        return found
+            within = within | views
+        yield from reversed(found)
+        if not found:
+            yield reason
+        elif _has_product(nodes) and all(map(moves_nothing, found[0].nodes - nodes)):
+            with suppress(Gap):
+                plain = Translation(nodes, outputs)
+                if not any(array.copied for array in plain.operands.values()):
+                    yield plain
 
     def _accepted(self, translation: Translation) -> Region | str:
         """Return the region of a translation that a template serves, or why none does."""

@@ -9,14 +9,15 @@ from functorch.compile import make_boxed_func  # noqa: E402
 from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 
 from tests.scheduler.torch import blocks  # noqa: E402
-from tests.scheduler.torch.translated import agree, computed  # noqa: E402
+from tests.scheduler.torch.translated import agree, computed, traced  # noqa: E402
 from tilewright.scheduler.torch.extraction.capture import captured  # noqa: E402
 from tilewright.scheduler.torch.kernels.open_keys import family_of_key, is_open  # noqa: E402
-from tilewright.scheduler.torch.regions.partition import Partition, partition  # noqa: E402
+from tilewright.scheduler.torch.regions.partition import SLOW_FOR_TWO, Partition, partition  # noqa: E402
 from tilewright.scheduler.torch.translation.attention import BY_CPU as ATTENTION  # noqa: E402
 from tilewright.scheduler.torch.translation.nodes import name_of  # noqa: E402
 from tilewright.scheduler.torch.translation.rules import Kind  # noqa: E402
 from tilewright.scheduler.torch.translation.table import kind_of  # noqa: E402
+from tilewright.spaces.registry import space_for  # noqa: E402
 from tilewright.spaces.target import detect_target  # noqa: E402
 
 TARGET = detect_target("cpu")
@@ -126,3 +127,21 @@ def test_a_sum_of_exponentials_is_one_region_with_the_guard_of_its_maximum() -> 
     found = partition(graph, TARGET)
     assert len(found.regions) == 1
     assert not found.left
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [lambda x: x[:, 2], lambda x: x[3], lambda x: x[1:, 0], lambda x: x.unbind(1)[1]],
+)
+def test_a_product_reads_views_as_they_are_where_it_has_faster_kernels_so(chosen) -> None:
+    """A step of a sequence, say, whose rows lie apart."""
+
+    def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.relu(chosen(x) @ w)
+
+    graph = traced(function, (torch.randn(20, 24, 48), torch.randn(48, 64))).graph
+    (region,) = partition(graph, TARGET).regions
+    assert not space_for(region.workload, TARGET).templates.keys() <= SLOW_FOR_TWO
+    values = blocks.values_of(graph)
+    (result,) = computed(region, values)
+    assert agree(result, values[region.outputs[0]])
