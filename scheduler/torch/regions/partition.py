@@ -32,7 +32,7 @@ from tilewright.scheduler.torch.regions.outputs import (
     trimmed,
 )
 from tilewright.scheduler.torch.regions.region import Region
-from tilewright.scheduler.torch.regions.sizes import copies, hints_of, open_text
+from tilewright.scheduler.torch.regions.sizes import copies, hints_of, open_text, why_no_open_text
 from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.nodes import closure, descendants, fake
 from tilewright.scheduler.torch.translation.program import Translation
@@ -262,7 +262,7 @@ class _Partitioning:
             return str(gap)
         found = open_text([text, *texts])
         if found is None:
-            return "its program depends on a dynamic size"
+            return why_no_open_text([text, *texts])
         if not is_open(found):
             return region
         try:

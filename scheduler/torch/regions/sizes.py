@@ -214,6 +214,15 @@ def open_text(texts: Sequence[str]) -> str | None:
     return LINE.join(found)
 
 
+def why_no_open_text(texts: Sequence[str]) -> str:
+    """Say why :func:`open_text` finds nothing that the texts of a program have in common."""
+    axes = [dict(_AXIS.findall(text.splitlines()[0])) for text in texts]
+    count = sum(len({each.get(name) for each in axes}) > 1 for name in axes[0])
+    if count > 1:
+        return f"{count} axes of its program have a dynamic size; kernels take that of one"
+    return "its program depends on a dynamic size"
+
+
 def _open_line(written: Sequence[str], axis: str, extents: tuple[str, ...]) -> str | None:
     """Return the declaration of an array with the axis in the place of its extents."""
     found = [_DECLARED.fullmatch(each) for each in written]

@@ -370,7 +370,8 @@ def test_a_graph_of_many_sizes_has_regions() -> None:
             torch.testing.assert_close(made, torch.softmax(x, -1))
     (graph,) = explain(fast).graphs
     assert graph.why == "it has no region"
-    assert {why for _, why in graph.left} >= {"its program depends on a dynamic size"}
+    reasons = {why for _, why in graph.left}
+    assert any(why.startswith("2 axes of its program have a dynamic size") for why in reasons)
 
 
 @pytest.mark.parametrize("keys_are_outermost", [True, False])

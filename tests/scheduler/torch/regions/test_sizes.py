@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tilewright.scheduler.torch.regions.sizes import open_text
+from tilewright.scheduler.torch.regions.sizes import open_text, why_no_open_text
 
 TEXT = """axes a0={m}, a1=8
 x0: float32[{m}, 8]
@@ -43,3 +43,12 @@ def test_a_layout_that_depends_on_the_size_has_no_open_axis() -> None:
     made = texts(more="(leading={m})")
     sizes = ("8", "40", "56")
     assert open_text([t.replace("{m}", s) for t, s in zip(made, sizes, strict=True)]) is None
+
+
+@pytest.mark.parametrize("factor", [["8", "40", "56"], ["2", "2", "2"]])
+def test_the_reason_says_how_many_axes_have_dynamic_sizes(factor) -> None:
+    """Torch's users can mark one of two dimensions as static."""
+    made = texts(factor=factor)
+    assert why_no_open_text(made) == "its program depends on a dynamic size"
+    two = [text.replace("a1=8", f"a1={size}") for text, size in zip(made, "357", strict=True)]
+    assert why_no_open_text(two).startswith("2 axes of its program have a dynamic size")
