@@ -1,8 +1,9 @@
-"""The CUDA C++ that recomputes sums of a point, pair by pair, where hidden pairs have spoilt them.
+"""The CUDA C++ that recomputes sums of a point, pair by pair, where tiles have spoilt them.
 
 A pair that does not count has weight zero, but others of its tile do: the matrix's row for it is
-multiplied all the same, and zero times an infinity is NaN. This is rare, and the code is short
-rather than fast.
+multiplied all the same, and zero times an infinity is NaN. And a weight that nothing bounds may
+leave float16, in which it is multiplied, while its sum does not. Both are rare, and the code is
+short rather than fast.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ class Recomputing:
     row: RowScope
 
     def lines(self) -> list[str]:
-        """Print the body of a loop over points; empty if all pairs count."""
-        if not self.block.of.pairwise.is_bounded:
+        """Print the body of a loop over points; empty if nothing spoils sums."""
+        overflows = self.block.kind == "float16"
+        if not self.block.of.pairwise.is_bounded and not overflows:
             return []
         odd = self._each_sum(lambda n, _: [f"odd = tw::fused({self.block.sum(n)}, 0.0f, odd);"])
         cleared = self._each_sum(lambda n, _: [f"{self.block.sum(n)} = 0.0f;"])
         again = [*cleared, *self._each_point("inside", self._added())]
         spoilt = ["odd = 0.0f;", *self._each_point("!inside", self._hidden())]
-        body = [*spoilt, *CUDA.when("odd != odd", again)]
+        body = again if overflows else [*spoilt, *CUDA.when("odd != odd", again)]
         return ["float odd = 0.0f;", *odd, *CUDA.when("__builtin_expect(odd != odd, 0)", body)]
 
     def _each_sum(self, body: Callable[[int, PairSum], Sequence[str]]) -> list[str]:
@@ -50,7 +52,7 @@ class Recomputing:
         """Return a loop over the points of visited tiles for which a test on ``inside`` holds."""
         block, lines = self.block, list[str]()
         scope = ThreadScope("y", block.pair.leaf, lines, self.row)
-        inside = f"const bool inside = {' && '.join(block.counting(scope))};"
+        inside = f"const bool inside = {' && '.join(block.counting(scope)) or 'true'};"
         names = split("point", block.of.passing, block.pass_names, block.batch.integer)
         visited = f"(end + {block.tile - 1}) / {block.tile} * {block.tile}"
         last = f"tw_least({visited}, {block.of.pass_count})"

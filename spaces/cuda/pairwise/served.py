@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from tilewright.spaces.cuda.abi import C_TYPES
-from tilewright.spaces.cuda.chained.kinds import rounded_further
+from tilewright.spaces.cuda.chained.kinds import HALVES, rounded_further
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.pairwise.view import Pairwise, pairwise_of
 from tilewright.spaces.dtypes import EXACT
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
-KIND = "bfloat16"
-"""The dtype in which products are multiplied: weights that nothing bounds may leave float16."""
+
+def kind_of(found: Pairwise) -> str | None:
+    """Return the dtype in which products are multiplied: the one of 16 bits that arrays of factors
+    have; None if there is none, or both."""
+    kinds = _dtypes(found) & set(HALVES)
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def why_not_pairwise(workload: Workload, target: CudaTarget) -> str | None:
@@ -40,15 +44,19 @@ def _why_no_array(found: Pairwise) -> str | None:
 
 
 def _why_no_product(found: Pairwise) -> str | None:
-    read = {
-        read.name for side, _ in (*found.row_matrices, *found.key_matrices) for read in side.reads
-    }
-    arrays = {o.dtype for o in found.program.operands if o.name in read}
-    if KIND not in arrays or "float16" in arrays:
-        return f"its products are of {', '.join(sorted(arrays))}; needs factors of {KIND}"
-    products = [(score.read.name, (score.left, score.right), KIND) for score in found.scores]
-    products += [(s.output.array.name, (s.matrix, s.weight), KIND) for s in found.sums]
+    kind = kind_of(found)
+    if kind is None:
+        arrays = ", ".join(sorted(_dtypes(found)))
+        return f"its products are of {arrays}; needs factors of {' or '.join(HALVES)}"
+    products = [(score.read.name, (score.left, score.right), kind) for score in found.scores]
+    products += [(s.output.array.name, (s.matrix, s.weight), kind) for s in found.sums]
     if further := rounded_further(found.program, products):
-        factor, kind = further
-        return f"{factor} would be rounded to {kind}, in a product that means float32"
+        return f"{further[0]} would be rounded to {kind}, in a product that means float32"
     return None
+
+
+def _dtypes(found: Pairwise) -> set[str]:
+    """Return the dtypes of the arrays that are factors."""
+    matrices = (*found.row_matrices, *found.key_matrices)
+    read = {read.name for side, _ in matrices for read in side.reads}
+    return {o.dtype for o in found.program.operands if o.name in read}

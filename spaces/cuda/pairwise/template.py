@@ -23,7 +23,7 @@ from tilewright.spaces.cuda.pairwise.block import Block
 from tilewright.spaces.cuda.pairwise.code import PairwiseCode
 from tilewright.spaces.cuda.pairwise.passes import Pass, passes
 from tilewright.spaces.cuda.pairwise.rules import of_pass, pass_rules, why_no_room
-from tilewright.spaces.cuda.pairwise.served import KIND, why_not_pairwise
+from tilewright.spaces.cuda.pairwise.served import kind_of, why_not_pairwise
 from tilewright.spaces.cuda.pairwise.traffic import pairwise_quantities
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.template import CudaTemplate
@@ -70,7 +70,9 @@ class CudaPairwise(CudaTemplate):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""
-        blocks = [Block(of, of_pass(of, schedule.values), KIND) for of in self.passes]
+        kind = kind_of(self.pairwise)
+        assert kind is not None
+        blocks = [Block(of, of_pass(of, schedule.values), kind) for of in self.passes]
         code = PairwiseCode(self.pairwise, blocks, self.entry(schedule))
         return code.kernel(self.arguments, frozenset(self.workload.functions))
 

@@ -16,6 +16,7 @@ from tilewright.spaces.cuda.intrinsics import device_text
 from tilewright.spaces.cuda.pairwise.template import CudaPairwise
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.space import Space
 from tilewright.spaces.workloads.gradients import gradient
@@ -42,8 +43,8 @@ def lowered(work: Workload, values: dict[str, Value], target: str = "sm_90a") ->
 
 
 @deferred
-def of_attention(name: str, values: dict[str, Value]) -> Case:
-    return lowered(backward(name, HALF), values)
+def of_attention(name: str, values: dict[str, Value], kind: str = HALF) -> Case:
+    return lowered(backward(name, kind), values)
 
 
 @deferred
@@ -53,6 +54,10 @@ def of_other(name: str, values: dict[str, Value]) -> Case:
 
 CASES = {name: of_attention(name, SCHEDULES[n % 3]) for n, name in enumerate(GRADIENTS)}
 CASES |= {name: of_other(name, SCHEDULES[n % 3]) for n, name in enumerate(OTHERS)}
+CASES |= {
+    f"{name}, float16": of_attention(name, SCHEDULES[n % 3], "float16")
+    for n, name in enumerate(("causal", "groups", "one key"))
+}
 CASES["causal, tall tiles"] = of_attention("causal", {**SCHEDULES[1], **DOWN})
 BROKEN = {
     "masked": of_attention("causal", SCHEDULES[0]),
@@ -167,6 +172,23 @@ def test_derivatives_are_those_of_autograd_in_float64(emulator: Emulator, is_cau
     for name, derivative in zip(shapes, wanted, strict=True):
         found = result.outputs[f"d{name}"].astype(np.float64)
         np.testing.assert_allclose(found, derivative, rtol=0.03, atol=0.03)
+
+
+@pytest.mark.parametrize("name", ["plain", "causal"])
+def test_weights_beyond_float16_are_added_one_by_one(emulator: Emulator, name: str) -> None:
+    """The derivatives of scores leave float16; those of queries and keys do not."""
+    work, kernel = lowered(backward(name, "float16"), SCHEDULES[0])
+    inputs = work.make_inputs(0)
+    for operand, size in (("q", 1e-4), ("k", 1e-4), ("v", 4e3), ("dy", 4e3)):
+        inputs[operand] = (inputs[operand] * size).astype(np.float16)
+    wanted = evaluate(work.program, inputs)
+    assert np.abs(wanted["dq"]).max() < 6e4
+    result = emulator.run(kernel, inputs, INTERLEAVINGS[0])
+    assert result.error_kind is None, result.error_text
+    for output in ("dq", "dk"):
+        size = np.abs(wanted[output]).max()
+        found = result.outputs[output].astype(np.float64)
+        np.testing.assert_allclose(found, wanted[output], rtol=2**-9, atol=2e-3 * size)
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
