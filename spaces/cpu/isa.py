@@ -186,9 +186,55 @@ static inline vf tw_repeated(const float *p) {
 def repeated(isa: str) -> str:
     """Return the C definition of ``tw_repeated(p)``: the four floats at ``p``, repeated in all
     lanes."""
-    code = _REPEATED.get(isa, "")
-    text = _REPEATED_TEXT.replace("@KNOWN@", str(int(bool(code))))
-    return text.replace("@CODE@", code or "(vf){0}")
+    return _known(_REPEATED_TEXT, _REPEATED.get(isa, ""))
+
+
+_HALF = {
+    "avx512": "__builtin_ia32_ps512_256ps(*(const tw_half *)p)",
+    "avx2": "__builtin_ia32_ps256_ps(*(const tw_half *)p)",
+}
+_HALF_TEXT = """\
+typedef float tw_half __attribute__((vector_size(sizeof(vf) / 2), aligned(4), may_alias));
+static inline vf tw_load_half_float32(const float *p) {
+#if !defined(__clang__) && @KNOWN@
+  return @CODE@;
+#else
+  return tw_load_first_float32(p, TW_LANES / 2);
+#endif
+}
+"""
+
+
+def half_load(isa: str) -> str:
+    """Return the C definition of ``tw_load_half_float32(p)``: the floats at ``p`` in the first half
+    of a vector, whose other half holds anything. Unlike one with a mask, the load touches no line
+    of memory but theirs."""
+    return _known(_HALF_TEXT, _HALF.get(isa, ""))
+
+
+_LOOKUP = {
+    "avx512": "__builtin_ia32_gathersiv16sf((vf){0}, p, o, (unsigned short)-1, 4)",
+    "avx2": "__builtin_ia32_gathersiv8sf((vf){0}, p, o, (vf)((vi){0} - 1), 4)",
+}
+_LOOKUP_TEXT = """\
+static inline vf tw_lookup_float32(const float *p, vi o) {
+#if !defined(__clang__) && @KNOWN@
+  return @CODE@;
+#else
+  return tw_scattered_float32(p, o, TW_LANES);
+#endif
+}
+"""
+
+
+def lookup(isa: str) -> str:
+    """Return the C definition of ``tw_lookup_float32(p, o)``: the floats at the offsets ``o``."""
+    return _known(_LOOKUP_TEXT, _LOOKUP.get(isa, ""))
+
+
+def _known(text: str, code: str) -> str:
+    """Return ``text`` with the expression of an instruction, if there is one."""
+    return text.replace("@KNOWN@", str(int(bool(code)))).replace("@CODE@", code or "(vf){0}")
 
 
 # A multiplication of pairs of bytes ends in 16 bits, which codes of 8 bits would overflow: even and

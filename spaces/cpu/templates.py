@@ -18,6 +18,7 @@ TEMPLATES = TemplateList(
         "kept": "kept:KeptTemplate",
         "map": "maps:MapTemplate",
         "ragged": "ragged:RaggedTemplate",
+        "ragged_turned": "ragged:TurnedRagged",
         "recurrent": "recurrent:RecurrentTemplate",
         "chained": "chained:ChainedTemplate",
         "pairwise": "pairwise:PairwiseTemplate",

@@ -61,6 +61,13 @@ WORKLOADS = [
     workload("gated_matmul m=40 n=64 k=24 dtype=bfloat16"),
     workload(text_of("mean"), **extents_of("mean", 40, 300, c=70)),
     workload(text_of("heads", pointers=True), **extents_of("heads", 40, 300, c=40, d=19)),
+    workload(
+        "ptr: int32[n+1](sorted < e+1); col: uint16[e](index < 50); "
+        "y[m,n] = sum[e: ptr[n] <= e < ptr[n + 1]](v[e] * a[m,col[e]])",
+        m=8,
+        n=40,
+        e=300,
+    ),
     workload_of(gradient("attention b=1 h=2 i=24 j=24 d=16", "q,k,v", saved="y,lse")),
     workload_of(
         gradient(

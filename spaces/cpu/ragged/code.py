@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.spaces.algebra.index import total, variable
 from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import (
@@ -34,10 +35,16 @@ START_BYTES = 8
 """Bytes of a row's start that is found in a table, an int64."""
 
 
+def _turned(array: Array) -> str:
+    """Return the name of a turned array in the workspace, which no step has."""
+    return f"{array.name} turned"
+
+
 @dataclass(frozen=True)
 class RaggedCode:
     """The kernel called ``entry``; ``operands`` are its arguments in order. If it ``splits`` rows,
-    workers have equal numbers of entries."""
+    workers have equal numbers of entries. Arrays that are ``turned`` are copied into their order
+    first, or out of it last."""
 
     view: RaggedView
     operands: Sequence[Array]
@@ -45,12 +52,20 @@ class RaggedCode:
     workers: int
     splits: bool
     entry: str
+    turned: Sequence[Array] = ()
 
     @property
     def source(self) -> str:
         """The C text of all functions of the kernel, the entry last."""
         passes: dict[str, int] = {}
         lines: list[str] = []
+        inputs, outputs = (
+            [array for array in self.turned if (array.name in self._written) == written]
+            for written in (False, True)
+        )
+        if inputs:
+            lines += self._function("turn", [line for a in inputs for line in self._turn(a)])
+            passes[f"{self.entry}_turn"] = self.workers
         if self._finds_starts:
             steps = {"clear": self._cleared, "ends": self._ended, "starts": self._begun}
             for name, body in steps.items():
@@ -62,6 +77,9 @@ class RaggedCode:
         if self.splits:
             lines += self._function("merge", self._merge())
             passes[f"{self.entry}_merge"] = 1
+        if outputs:
+            lines += self._function("give", [line for a in outputs for line in self._turn(a)])
+            passes[f"{self.entry}_give"] = self.workers
         return "\n".join([*lines, *entry_function(self.entry, passes)]) + "\n"
 
     @property
@@ -71,7 +89,8 @@ class RaggedCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """Bytes of the starts, values of entries, results of rows, and parts of rows."""
+        """Bytes of the starts, values of entries, results of rows, parts of rows, and turned
+        arrays."""
         return self._layout["end"]
 
     # -- memory ----------------------------------------------------------------------------------
@@ -94,7 +113,14 @@ class RaggedCode:
         if self.splits:
             found["parts"] = end
             end += 2 * self.workers * self._part * element
+        for array in self.turned:
+            found[_turned(array)] = end
+            end += round_up(array.span_bytes, PAGE)
         return {**found, "end": end}
+
+    @cached_property
+    def _written(self) -> frozenset[str]:
+        return frozenset(output.output.name for output in self.view.outputs)
 
     def _own_bytes(self, name: str) -> int:
         """Return the bytes that one worker needs for the values that a step stores for a row."""
@@ -124,13 +150,15 @@ class RaggedCode:
     @property
     def _buffers(self) -> list[str]:
         """The declarations of pointers to all arrays, and to those in the workspace."""
-        written = {output.output.name for output in self.view.outputs}
-        lines = buffer_variables(self.operands, self._arrays, written, "restrict ")
+        lines = buffer_variables(self.operands, self._arrays, self._written, "restrict ")
+        for array in self.turned:
+            number = [operand.name for operand in self.operands].index(array.name)
+            lines[number] = self._turned_pointer(array, self._arrays[array.name])
         kind = ARRAY_TYPES[self.tuning.element]
-        for name, variable in self._left.items():
+        for name, left in self._left.items():
             own = "" if self.view.step[name].along else f" + worker * {self._own_bytes(name)}L"
             place = f"(char *)call->workspace + {self._layout[name]}L{own}"
-            lines.append(f"{kind} *restrict {variable} = (void *)({place});")
+            lines.append(f"{kind} *restrict {left} = (void *)({place});")
         if self.splits:
             place = f"(char *)call->workspace + {self._layout['parts']}L"
             lines.append(f"{kind} *restrict parts = (void *)({place});")
@@ -146,6 +174,40 @@ class RaggedCode:
 
     def _function(self, name: str, body: Sequence[str]) -> list[str]:
         return worker_function(f"{self.entry}_{name}", body)
+
+    def _turned_pointer(self, array: Array, variable: str) -> str:
+        kind, place = ARRAY_TYPES[array.dtype], self._layout[_turned(array)]
+        return f"{kind} *restrict {variable} = (void *)((char *)call->workspace + {place}L);"
+
+    def _turn(self, array: Array) -> list[str]:
+        """Write the loops that copy a worker's share of an array: of an operand into the order in
+        which it is turned, of an output out of it. The order of what is written is that of the
+        loops."""
+        number = [operand.name for operand in self.operands].index(array.name)
+        given, output = self.operands[number], array.name in self._written
+        constant, kind = "" if output else "const ", ARRAY_TYPES[array.dtype]
+        order = given.order if output else array.order
+        axes = {d: variable(f"i{d}", extent) for d, extent in enumerate(array.shape)}
+        turned, plain = (
+            total((axes[d], step) for d, step in enumerate(a.strides)).text for a in (array, given)
+        )
+        copy = (
+            f"given[{plain}] = turned[{turned}];"
+            if output
+            else f"turned[{turned}] = given[{plain}];"
+        )
+        first, *rest = order
+        lines = [copy]
+        for dimension in reversed(rest):
+            lines = C.loop(f"i{dimension}", array.shape[dimension], lines)
+        extent = array.shape[first]
+        return C.block(
+            f"{constant}{kind} *restrict given = call->buffers[{number}];",
+            self._turned_pointer(array, "turned"),
+            f"const long first = {extent}L * worker / {self.workers};",
+            f"const long last = {extent}L * (worker + 1) / {self.workers};",
+            *C.loop(f"i{first}", "last", lines, first="first"),
+        )
 
     def _cleared(self) -> list[str]:
         """Write the loop that clears the ends of all rows."""

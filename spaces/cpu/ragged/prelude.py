@@ -1,7 +1,10 @@
-"""The C that kernels over ranges share: how workers find the rows of their entries.
+"""The C that kernels over ranges share: how workers find the rows of their entries, and how
+vectors gather.
 
 - ``tw_within(i, low, high)``: ``i``, clamped to ``low`` and ``high``.
 - ``tw_row_of_D(starts, rows, entry)``: the first row that does not begin before an entry.
+- For each type D of tables, ``tw_places_D(p)``: a vector of entries, one after the other.
+- In float32, ``tw_load_half_float32(p)`` and ``tw_lookup_float32(p, o)``: see ``spaces.cpu.isa``.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from functools import lru_cache
 
+from tilewright.spaces.cpu import isa
 from tilewright.spaces.cpu.kept import prelude as kept
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
@@ -31,21 +35,34 @@ static inline long tw_row_of_@D@(const @T@ *starts, long rows, long entry) {
   return first;
 }
 """
+_PLACES = """\
+typedef @T@ tw_places_@D@_vector
+    __attribute__((vector_size(TW_LANES * sizeof(@T@)), aligned(sizeof(@T@)), may_alias));
+static inline vi tw_places_@D@(const @T@ *p) {
+  return __builtin_convertvector(*(const tw_places_@D@_vector *)p, vi);
+}
+"""
+PLACES = tuple(name for name in TABLE_TYPES if name != "int64")
+"""The types of tables whose entries vectors of whole numbers hold as they are."""
 
 
 @lru_cache(maxsize=64)
 def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
     """Return the C text for kernels in ``element`` whose programs call ``functions``."""
-    return kept.prelude(functions, target, element) + _rows()
+    return kept.prelude(functions, target, element) + _own(target.isa, element)
 
 
-def shared(preludes: Iterable[str]) -> str:
+def shared(target: CpuTarget, preludes: Iterable[str]) -> str:
     """Return the definitions of these alone if any of some preludes has them; else the empty
     string."""
-    return _rows() if any(_rows() in text for text in preludes) else ""
+    own = _own(target.isa, "float32")
+    return own if any(own in text for text in preludes) else ""
 
 
-@lru_cache(maxsize=1)
-def _rows() -> str:
-    found = (_ROW_OF.replace("@D@", d).replace("@T@", TABLE_TYPES[d]) for d in STARTS)
+@lru_cache(maxsize=8)
+def _own(name: str, element: str) -> str:
+    found = [_ROW_OF.replace("@D@", d).replace("@T@", TABLE_TYPES[d]) for d in STARTS]
+    if element == "float32":
+        found += (_PLACES.replace("@D@", d).replace("@T@", TABLE_TYPES[d]) for d in PLACES)
+        found += [isa.half_load(name), isa.lookup(name)]
     return "".join([_WITHIN, *found])

@@ -13,11 +13,13 @@ from functools import cached_property
 from math import prod
 from types import MappingProxyType
 
+from tilewright.spaces.algebra.atoms import Entry
 from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import ARRAY_TYPES, LINE_BYTES
 from tilewright.spaces.cpu.ragged.places import Places
+from tilewright.spaces.cpu.ragged.prelude import PLACES
 from tilewright.spaces.cpu.rows.reducing import BEFORE
 from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.cpu.vectors import long_sums
@@ -29,6 +31,8 @@ from tilewright.spaces.language.tree import Expression, Read
 
 IN_ONE = 256
 """Entries that one accumulator takes before it is added to the sum of earlier blocks."""
+MOST_OFFSET = 2**31 - 1
+"""The largest offset that vectors of whole numbers hold."""
 DOT_VECTORS = 4
 """Vectors of sums that are computed side by side within an entry."""
 
@@ -36,12 +40,14 @@ DOT_VECTORS = 4
 @dataclass(frozen=True)
 class Tuning:
     """The decisions about a row's code: ``vectors`` at a time, ``unroll`` entries at a time, and
-    prefetches ``ahead`` entries ahead; with the ``lanes`` of vectors and the type of an
-    ``element``."""
+    prefetches what an entry gathers ``ahead`` entries ahead, and what lies in the order of entries
+    itself ``stream`` entries ahead; with the ``lanes`` of vectors and the type of an ``element``.
+    """
 
     vectors: int
     unroll: int
     ahead: int
+    stream: int
     lanes: int
     element: str
 
@@ -237,7 +243,7 @@ class RowCode:
         loops = ["for (; e < stop; e++) {", *indented(self._at(name, "e", turn(0))), "}"]
         if unroll > 1:
             head = f"for (; e + {unroll} <= stop; e += {unroll}) {{"
-            loops = [head, *indented(several), "}", *loops]
+            loops = [head, *indented([*self._streamed(step), *several]), "}", *loops]
         return self._in_parts(step, states, loops, IN_ONE)
 
     def _in_parts(
@@ -308,6 +314,24 @@ class RowCode:
             return []
         test = f"{self.axis(entry)} + {ahead} < {self.view.entries}"
         return C.when(test, [*places.lines, *asked])
+
+    def _streamed(self, step: Step) -> list[str]:
+        """Return the prefetches of what later entries have in their own order: elements, and
+        indices."""
+        if not self.tuning.stream:
+            return []
+        program, found = self.view.program, dict[str, str]()
+        for read in step.body.value_reads:
+            place = self.view.places[read]
+            if place == entry_of(self.view):
+                found[self._pointer(read)] = self._dtype(read)
+            for table in (e.table for e in place.entries if e.indices == (entry_of(self.view),)):
+                found[self.arrays[table]] = program.operand[table].dtype
+        ahead = (
+            f"(const char *)({pointer} + e) + {self.tuning.stream * dtype(kind).bytes}"
+            for pointer, kind in found.items()
+        )
+        return [f"__builtin_prefetch({place});" for place in ahead]
 
     def _direct(self, step: Step, vectors: int, most: int) -> list[str]:
         """Return the lines that use vectors of results at once: stores for later steps, and
@@ -394,6 +418,7 @@ class RowCode:
 
         loops = [
             f"for (; e + {lanes} <= stop; e += {lanes}) {{",
+            *indented(self._streamed(step)),
             *indented(self._in_loops(step.inner, self._at(name, "e", turn(None)))),
             "}",
             "if (e < stop) {",
@@ -590,12 +615,16 @@ class RowCode:
             return f"tw_splat_{kind}({where})"
         if step != 1:
             return f"tw_gather_{kind}({where}, {step}, {used or 'TW_LANES'})"
+        if used == self.tuning.lanes // 2 and kind == self.tuning.element == "float32":
+            return f"tw_load_half_float32({where})"
         return f"tw_load_most_{kind}({where}, {used})" if used else f"tw_load_{kind}({where})"
 
     def _gathered(self, read: Read, used: int | str | None, lines: list[str]) -> str:
         """Return a vector of the elements that tables choose for each entry. Lanes past the end
         hold the element of the last entry of all."""
         entry, kind = self.view.range.entry, self._dtype(read)
+        if found := self._looked_up(read, used, lines):
+            return found
         self._scopes += 1
         name, last = f"g{self._scopes}", self.view.entries - 1
         at, real = self.axis(entry), ARRAY_TYPES[self.tuning.element]
@@ -608,6 +637,36 @@ class RowCode:
             value = f"tw_splat_{kind}({self._pointer(read)} + {where})[0]"
             lines += [*places.lines, f"const {real} {name}_{lane} = {value};"]
         return f"(vf){{{', '.join(f'{name}_{lane}' for lane in range(self.tuning.lanes))}}}"
+
+    def _looked_up(self, read: Read, used: int | str | None, lines: list[str]) -> str | None:
+        """Return a vector of what the entries of one table choose of an array of float32, by an
+        instruction that gathers; None if they choose otherwise."""
+        entry, place = self.view.range.entry, self.view.places[read]
+        chosen = place.part([entry])
+        match chosen.terms:
+            case ((Entry(table, (at,)), apart),) if at == entry_of(self.view):
+                operand = self.view.program.operand[table]
+            case _:
+                return None
+        assert operand.drawn is not None
+        below = operand.drawn.below
+        is_float = self._dtype(read) == self.tuning.element == "float32"
+        if not is_float or operand.dtype not in PLACES or below * apart > MOST_OFFSET:
+            return None
+        self._scopes += 1
+        name, where = f"g{self._scopes}", f"{self.arrays[table]} + {self.axis(entry)}"
+        rest = self._places(f"{name}_")
+        start = rest.index(place - chosen).text
+        places = f"tw_places_{operand.dtype}({where})"
+        if used is not None:
+            places = f"tw_table_{operand.dtype}({where}, tw_ramp(0), {used})"
+        lines += [*rest.lines, f"const vi {name} = tw_entries({places}, {below}) * {apart};"]
+        return f"tw_lookup_float32({self._pointer(read)} + {start}, {name})"
+
+
+def entry_of(view: RaggedView) -> Index:
+    """Return the index of an entry by itself."""
+    return variable(view.range.entry, view.entries)
 
 
 def state_size(view: RaggedView, step: Step, lanes: int) -> int:

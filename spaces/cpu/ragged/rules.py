@@ -28,6 +28,8 @@ def _vector_rules(template: RaggedTemplate) -> list[Rule]:
     cpu, lanes = template.cpu, template.lanes
     most = max((ceil_div(extent, lanes) for extent in template.lane_extents), default=1)
 
+    alone = not template.lane_extents
+
     def used(c: Any) -> Any:
         """Return the vector registers of one turn: accumulators, what is read of an entry, and a
         factor."""
@@ -56,6 +58,15 @@ def _vector_rules(template: RaggedTemplate) -> list[Rule]:
             lambda c: (
                 f"{c['vectors']} vectors of an entry are sums enough at a time; "
                 f"{c['unroll']} entries need as many sums more"
+            ),
+        ),
+        Rule(
+            "needless_stream",
+            ("unroll", "stream_prefetch"),
+            lambda c: (c["stream_prefetch"] == 0) | (c["unroll"] > 1) | alone,
+            lambda c: (
+                f"{c['stream_prefetch']} entries ahead, each entry asks for lines that the one "
+                "before it has asked for; allowed: 0 where entries are not unrolled"
             ),
         ),
         Rule(

@@ -1,13 +1,14 @@
 """The CPU template of kernels over ranges of entries.
 
 Rows of sparse matrices and of graphs are as long as their data say, and their entries gather
-elements from anywhere. Decisions: ``vectors`` that stay in registers for a row, ``unroll`` and
-``prefetch`` of entries, ``parallel_over`` rows or entries, and ``workers``. See
-``spaces.cpu.ragged.code``.
+elements from anywhere. Decisions: ``vectors`` that stay in registers for a row, ``unroll`` of
+entries, ``prefetch`` of what entries gather, ``stream_prefetch`` of what lies in their order,
+``parallel_over`` rows or entries, and ``workers``. See ``spaces.cpu.ragged.code``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -20,12 +21,20 @@ from tilewright.spaces.cpu.ragged.served import why_not_ragged
 from tilewright.spaces.cpu.ragged.traffic import ragged_quantities
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.template import CpuTemplate
-from tilewright.spaces.derivation.ragged.view import cached_ragged
+from tilewright.spaces.derivation.ragged.turning import turned
+from tilewright.spaces.derivation.ragged.view import RaggedView, cached_ragged
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.program import Program
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
+
+COPIED = 3.0
+"""Instructions to copy an element into another order."""
 
 
 class RaggedTemplate(CpuTemplate):
@@ -33,15 +42,23 @@ class RaggedTemplate(CpuTemplate):
     sequences."""
 
     name: ClassVar[str] = "ragged"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.view = cached_ragged(self.computation.program)
+        self.view = self._view(self.computation.program)
         self.element = dtype(self.computation.accumulator)
         self.lanes = self.cpu.lanes(self.element.bytes)
         self.decisions = self._decisions()
         self.rules = ragged_rules(self)
+
+    def _view(self, program: Program) -> RaggedView:
+        return cached_ragged(program)
+
+    @property
+    def turned(self) -> Sequence[Array]:
+        """Arrays that kernels copy into another order, or out of it; none here."""
+        return ()
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
@@ -85,12 +102,14 @@ class RaggedTemplate(CpuTemplate):
                 vectors=int(values["vectors"]),
                 unroll=int(values["unroll"]),
                 ahead=int(values["prefetch"]),
+                stream=int(values["stream_prefetch"]),
                 lanes=self.lanes,
                 element=self.element.name,
             ),
             workers=int(values["workers"]),
             splits=values["parallel_over"] == ENTRIES,
             entry=entry,
+            turned=self.turned,
         )
 
     def _prelude(self) -> str:
@@ -108,6 +127,45 @@ class RaggedTemplate(CpuTemplate):
             Decision("vectors", (1, 2, 3, 4, 6, 8, 12, 16) if by_lanes else (1,)),
             Decision("unroll", (1, 2, 4) if reduces else (1,)),
             Decision("prefetch", (0, 4, 8, 16, 32) if gathers else (0,)),
+            Decision("stream_prefetch", (0, 256, 1024)),
             Decision("parallel_over", (ROWS, ENTRIES) if splits else (ROWS,)),
             Decision("workers", tuple(range(1, threads + 1))),
         )
+
+
+class TurnedRagged(RaggedTemplate):
+    """The same with arrays in the order in which entries gather neighbours: copies at each call."""
+
+    name: ClassVar[str] = "ragged_turned"
+    version: ClassVar[int] = 1
+
+    def _view(self, program: Program) -> RaggedView:
+        return turned(program).view
+
+    @property
+    def turned(self) -> Sequence[Array]:
+        """Arrays that kernels copy into another order first, and outputs out of it last."""
+        return turned(self.computation.program).arrays
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Compute quantities: those of ``ragged``, and of the copies."""
+        found = super().quantities(columns)
+        elements, size = (float(sum(getattr(a, n) for a in self.turned)) for n in ("size", "bytes"))
+        for name, more in (
+            ("instructions", COPIED * elements),
+            *((name, 2 * size) for name in ("register_bytes", "near_bytes", "packing_bytes")),
+        ):
+            found[name] = found[name] + more
+        return found
+
+    @classmethod
+    def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
+        """Say why there is no kernel: none of ``ragged``, or nothing to turn."""
+        if reason := why_not_ragged(workload, cpu):
+            return reason
+        assert isinstance(workload, Computation)
+        try:
+            turned(workload.program)
+        except InputError as reason:
+            return str(reason)
+        return None

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ROW = 12.0
 """Instructions to find a row, and to begin and end a step."""
+STREAMS = 2.0
+"""Instructions to fetch values and indices of entries ahead of time."""
 ENTRY = 4.0
 """Instructions of an entry beside its vectors: its index, and the loop."""
 
@@ -55,6 +57,7 @@ def ragged_quantities(template: RaggedTemplate, columns: Columns) -> dict[str, n
         "useful_flops": useful,
         "instructions": 2.0 * loaded
         + asked
+        + np.where(c["stream_prefetch"] > 0, STREAMS * view.entries / c["unroll"], 0.0)
         + ENTRY * turns / c["unroll"]
         + ROW * view.rows * len(view.steps)
         + CALL_INSTRUCTIONS * counted.special / lanes,

@@ -68,7 +68,7 @@ class StagedTemplate(Staged):
         shared = prelude(self.functions, self.cpu, "float32") + own(self.cpu)
         preludes, lanes = [kernel.source.prelude for kernel in kernels], self.cpu.lanes(FLOAT)
         shared += scans.shared(lanes, preludes) + wide.shared(lanes, preludes)
-        shared += ragged.shared(preludes)
+        shared += ragged.shared(self.cpu, preludes)
         return c_kernel(self.workload, shared, code)
 
 

@@ -27,7 +27,7 @@ from tests.spaces.language.ragged_programs import (
     text_of,
 )
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cpu.ragged.template import RaggedTemplate
+from tilewright.spaces.cpu.ragged.template import RaggedTemplate, TurnedRagged
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import serving
@@ -49,8 +49,10 @@ def ragged(name: str, pointers: bool = False, **more: int) -> Workload:
     return workload(text, **extents_of(name, **{"rows": 50, "entries": 300, **SIZES, **more}))
 
 
-def space_of(w: Workload, target: CpuTarget) -> Space:
-    return Space(w, target, [RaggedTemplate(w, target)])
+def space_of(
+    w: Workload, target: CpuTarget, template: type[RaggedTemplate] = RaggedTemplate
+) -> Space:
+    return Space(w, target, [template(w, target)])
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -88,9 +90,18 @@ def test_graphs_of_every_kind(pointers, tmp_path):
             assert complaint(kernel, library, w, 0, inputs) == ""
 
 
-def _schedule(vectors: int, unroll: int, ahead: int, share: str, workers: int) -> Schedule:
-    values = {"vectors": vectors, "unroll": unroll, "prefetch": ahead}
-    return Schedule("ragged", tuple({**values, "parallel_over": share, "workers": workers}.items()))
+def _schedule(
+    vectors: int,
+    unroll: int,
+    ahead: int,
+    share: str,
+    workers: int,
+    template: str = "ragged",
+) -> Schedule:
+    stream = 256 if unroll > 1 else 0
+    values = {"vectors": vectors, "unroll": unroll, "prefetch": ahead, "stream_prefetch": stream}
+    values |= {"parallel_over": share, "workers": workers}
+    return Schedule(template, tuple(values.items()))
 
 
 def test_long_rows_are_added_up_in_blocks(tmp_path):
@@ -103,6 +114,76 @@ def test_long_rows_are_added_up_in_blocks(tmp_path):
     inputs = inputs_of(w.program, rows)
     for kernel in kernels:
         assert complaint(kernel, library, w, 0, inputs) == ""
+
+
+# columns of activations that are less than a vector, half of one, whole ones, and all of these
+WEIGHTS = "y[m,r] = sum[e](val[e] * a[m,col[e]])"
+TURNED = {
+    **{f"{m} rows": (WEIGHTS, {"m": m}) for m in (1, 3, 4, 8, 12, 16, 24, 37)},
+    "an epilogue": (f"{WEIGHTS}; z[m,r] = relu(y[m,r] + bias[r]) * g[m,r]; -> z, y", {"m": 8}),
+    "heads": ("y[h,m,r] = max[e](a[m,h,col[e]] + val[e])", {"m": 5, "h": 3}),
+    "rows first": ("y[r,m] = mean[e](a[m,col[e]])", {"m": 20}),
+    "places": ("y[m,r] = argmax[e](a[m,col[e]])", {"m": 9}),
+    "two tables": ("y[m,r] = sum[e](a[m,col[e]] * b[m,row[e]])", {"m": 8}),
+}
+
+
+def weights(name: str, pointers: bool, kind: str = "uint16", **more: int) -> Workload:
+    body, extents = TURNED[name]
+    text = text_of("sparse times dense", pointers, 50).replace("col: int32", f"col: {kind}")
+    head, _, _ = text.rpartition(";")
+    return workload(f"{head}; {body}", r=50, e=300, **extents, **more)
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_kernels_of_turned_arrays_agree_with_the_reference(name, tmp_path):
+    target = machine(threads=1 + len(name) % 3, cores=3)
+    w = weights(name, len(name) % 2 == 0 and name != "two tables")
+    check_sampled(space_of(w, target, TurnedRagged), 3, 1, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float64"])
+@pytest.mark.parametrize("m", [5, 8, 16])
+def test_turned_arrays_of_other_dtypes(kind, m, tmp_path):
+    head, _, _ = text_of("sparse times dense", True, 50).rpartition(";")
+    w = workload(f"a: {kind}; y: {kind}; val: {kind}; {head}; {WEIGHTS}", r=20, e=90, m=m)
+    check_sampled(space_of(w, machine(threads=2, cores=2), TurnedRagged), 3, 0, tmp_path)
+
+
+def test_turned_graphs_of_every_kind(tmp_path):
+    w = weights("8 rows", True)
+    assert isinstance(w, Computation)
+    target = machine(threads=30, cores=30)
+    choices = [("rows", 1, 1), ("rows", 3, 4), ("entries", 3, 2), ("entries", 30, 1)]
+    space = space_of(w, target, TurnedRagged)
+    kernels = [space.lower(_schedule(1, u, 4, s, n, "ragged_turned")) for s, n, u in choices]
+    library = compile_kernels(kernels, target, tmp_path)
+    for rows in graphs(50, 300).values():
+        inputs = inputs_of(w.program, rows)
+        for kernel in kernels:
+            assert complaint(kernel, library, w, 0, inputs) == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y[r] = sum[e](val[e] * a[col[e]])",
+        "y[r,m] = sum[e](val[e] * a[col[e],m])",
+        "y[r,m] = sum[e](a[col[e]] * b[m,r])",
+    ],
+)
+def test_nothing_is_turned_where_nothing_would_be_beside_another(body):
+    head, _, _ = text_of("sparse times dense", True, 50).rpartition(";")
+    extents = {"m": 7} if "m]" in body or "m," in body else {}
+    w = workload(f"{head}; {body}", r=5, e=40, **extents)
+    assert "would be neighbours" in TurnedRagged.refuses(w, machine())
+
+
+@pytest.mark.parametrize("kind", ["uint16", "int8", "int64"])
+def test_tables_of_every_width_are_looked_up(kind, tmp_path):
+    text = text_of("sparse times vector", True, 50).replace("col: int32", f"col: {kind}")
+    w = workload(text, r=50, e=300)
+    check_sampled(space_of(w, machine(threads=2, cores=2)), 4, 1, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float64"])
@@ -170,6 +251,25 @@ BUGS = {
         r"tw_splat_float32(x2 + \1 + (\1 < 39))",
     ),
 }
+
+
+TURNING_BUGS = {
+    "the first rows are not turned": (r"i1 = first; (i1 < last)", r"i1 = first + 1; \1"),
+    "a column is left out": (r"i0 = 0; (i0 < 8)", r"i0 = 1; \1"),
+    "another column": (r"turned\[i0 \+", "turned[(i0 ^ 1) +"),
+    "an output is not given back": (r"tw_\w*_give\(&call, 0\);", ""),
+    "another result": (r"= turned\[i0 \+ 8 \* i1\]", "= turned[i0]"),
+}
+
+
+def test_every_planted_bug_of_turning_is_found(tmp_path):
+    w = weights("8 rows", True)
+    assert isinstance(w, Computation)
+    target = dataclasses.replace(machine(vector_bytes=64), isa="generic", flags=("-O0",))
+    target = dataclasses.replace(target, bf16_dot=False)
+    right = space_of(w, target, TurnedRagged).lower(_schedule(1, 2, 0, "rows", 1, "ragged_turned"))
+    inputs = [inputs_of(w.program, rows) for rows in graphs(50, 300).values()]
+    check_bugs_are_found(right, TURNING_BUGS, w, target, tmp_path, inputs)
 
 
 def test_every_planted_bug_is_found(tmp_path):
