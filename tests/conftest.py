@@ -17,6 +17,11 @@ for package in ("spaces", "measure", "costmodel", "scheduler"):
 # Before NumPy is loaded: its BLAS's threads wait by spinning, on the cores that other tests need.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Inductor compiles a few programs to see which vectors work, for 20 s of CPU, and starts processes
+# that load PyTorch once more, to compile in; here it believes the system, and compiles by itself.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+
 settings.register_profile(  # the same examples each time, on machines of any speed
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
