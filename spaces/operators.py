@@ -94,15 +94,6 @@ def as_workload(given: Workload | Program | str) -> Workload:
     return given if isinstance(given, Workload) else workload(given)
 
 
-def written_program(workload: Workload) -> Program:
-    """Return the program of a workload as somebody wrote it; of one that words name, as its
-    operator writes it."""
-    from tilewright.spaces.named import named
-
-    made: Program | None = getattr(workload, "written", None) or getattr(workload, "program", None)
-    return named(workload.operator).program(dict(workload.parameters)) if made is None else made
-
-
 def parameters_of(words: Sequence[str], others: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Parse ``name=value`` words and add them to ``others``; :class:`InputError` if malformed."""
     parameters = dict(others or {})

@@ -19,7 +19,7 @@ from experiments.turns import in_turns, medians, ratio
 from tilewright import Program, Target, best, detect_target, gradient, saving, tune
 from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.language.inputs import draw
-from tilewright.spaces.operators import as_workload, written_program
+from tilewright.spaces.operators import as_workload
 from tilewright.spaces.workloads.calling import calling_of
 
 OUT = Path(__file__).parent / "results"
@@ -49,7 +49,7 @@ def compare(case: Case, target: Target, seconds: float, rounds: int, database: s
 
 def _inputs(case: Case) -> tuple[dict[str, Any], tuple[str, torch.Tensor], dict[str, Any]]:
     """Draw operands, and compute what is saved; the result by its name, and torch's operands."""
-    written = written_program(as_workload(case.operator))
+    written = as_workload(case.operator).written
     arrays: dict[str, Any] = dict(draw(written, 1))
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     for name in case.wrt:

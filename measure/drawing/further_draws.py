@@ -9,7 +9,6 @@ from tilewright.measure.drawing.few_terms import sparse_operands, with_few_terms
 from tilewright.measure.drawing.interfaces import Draw
 from tilewright.measure.drawing.programs import FINAL_POINTS, ProgramDraw
 from tilewright.measure.drawing.tables import SHARE, tables_of, with_other_tables
-from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.workloads.workload import Workload
 
@@ -41,5 +40,5 @@ def has_further_draws(workload: Workload) -> bool:
 
 def count_further_draws(workload: Workload) -> int:
     """Count the further problems of a workload."""
-    program = program_of(workload)
+    program = workload.program
     return tables_of(program) + bool(sparse_operands(program)) + len(edges(program))

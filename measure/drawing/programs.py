@@ -30,7 +30,6 @@ from tilewright.spaces.derivation.rounding.rows import Rows, row_axis
 from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranges import expected_points, ranges
-from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import bounds_dtype
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
@@ -66,7 +65,7 @@ class ProgramDraw:
     @property
     def program(self) -> Program:
         """The program that the workload computes."""
-        return program_of(self.workload)
+        return self.workload.program
 
     def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
         """Return the least and greatest values of each output; infinite where anything may be."""

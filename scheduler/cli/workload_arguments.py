@@ -90,10 +90,9 @@ class Differentiated:
 
     def workload(self, made: Workload) -> Workload:
         """Return a workload, or that of its gradient if that is asked for."""
-        from tilewright.spaces.operators import written_program
         from tilewright.spaces.workloads.served import workload_of
 
-        return workload_of(self.program(written_program(made))) if self.is_asked else made
+        return workload_of(self.program(made.written)) if self.is_asked else made
 
 
 NEITHER = Differentiated()
@@ -118,10 +117,9 @@ def workload_from_arguments(
     made = differentiated.workload(found)
     if not tables:
         return made
-    from tilewright.spaces.operators import written_program
     from tilewright.spaces.workloads.served import workload_of
 
-    return workload_of(with_tables_of(written_program(made), tables))
+    return workload_of(with_tables_of(made.written, tables))
 
 
 def with_tables_of(made: Program, words: Sequence[str] | None) -> Program:

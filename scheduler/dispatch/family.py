@@ -103,8 +103,8 @@ def family_of(given: Workload | str | Described, axis: str, profile: Profile) ->
     made = Family(operator, tuple(parameters.items()), axis)
     most = max(profile.last, 2)
     small, large = made.at(1), made.at(most)
-    extents = _extents(large)
-    changed = [name for name, extent in extents.items() if _extents(small).get(name, 1) != extent]
+    extents, before = large.written.extent, small.written.extent
+    changed = [name for name, extent in extents.items() if before.get(name, 1) != extent]
     if len(changed) != 1 or extents[changed[0]] != most:
         axes = ", ".join(extents)
         raise InputError(
@@ -129,12 +129,6 @@ def open_axis(given: Workload | str | Described) -> str:
     if len(found) > 1:
         raise InputError(f"{', '.join(found)} are open; allowed: one axis, such as m=*")
     return found[0] if found else "m"
-
-
-def _extents(workload: Workload) -> Mapping[str, int]:
-    """Return the extents of the axes as the author of the workload calls them."""
-    program: Program | None = getattr(workload, "program", None)
-    return workload.extents if program is None else program.extent
 
 
 def _dimensions(one: Sequence[Array], many: Sequence[Array], axis: str) -> dict[str, int | None]:
@@ -165,7 +159,7 @@ def described(given: Workload | str | Described) -> tuple[str, dict[str, Any]]:
         operator = given.operator if given.operator != PROGRAM else str(parameters.pop("text", ""))
         if operator and parameters:
             return operator, parameters
-    elif getattr(given, "program", None) is None:
+    elif given.asked is None:
         return given.operator, parameters
     raise InputError(f"{shown(given)} was made from a program; allowed: its text, {EXAMPLE}")
 
@@ -208,11 +202,7 @@ def _is_independent(
 
     Raises :class:`InputError` if points depend on some of the others, or on their number.
     """
-    program = getattr(large, "program", None)
-    if program is None:
-        if next(each for each in getattr(large, "axes", ()) if each.name == axis).reduction:
-            raise InputError(f"{axis} is summed over; allowed: an axis of the output")
-        return True
+    program = large.written
     if _lines(small) != _lines(large):
         raise InputError(f"the program computes with the extent of {axis}; allowed: other axes")
     if _is_reduced(program, axis):
@@ -242,8 +232,7 @@ def _is_reduced(program: Program, axis: str) -> bool:
 
 
 def _lines(workload: Workload) -> list[str]:
-    program: Program = workload.program  # type: ignore[attr-defined]
-    return [str(each) for each in (*program.conditions, *program.stages)]
+    return [str(each) for each in (*workload.written.conditions, *workload.written.stages)]
 
 
 def _is_plain(node: Expression, axis: str, dimensions: Mapping[str, int | None]) -> bool:

@@ -10,7 +10,6 @@ from tilewright.spaces.derivation.work import work
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranges import points_of
 from tilewright.spaces.loops.plan import Plan
-from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.loops.ranges import range_of_terms
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
@@ -33,7 +32,7 @@ class Loops(Template):
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.plan = plan_of(program_of(workload))
+        self.plan = plan_of(workload.program)
         self.most = max(self.plan.points(nest.stage.axes) for nest in self.plan.nests)
 
     def counted(self) -> dict[str, Any]:

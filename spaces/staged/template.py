@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 
 from tilewright.spaces.kernel import Kernel
-from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.staged import lifted
 from tilewright.spaces.staged.partition import Part
@@ -135,7 +134,7 @@ class WithLoops:
     @classmethod
     def cut(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """The parts, two at least, or why there are none."""
-        program = program_of(workload)
+        program = workload.program
         return cls.parts_of(Computation(PROGRAM, (), program, "it is cut"), target)
 
     @classmethod

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.served import names_in_matmul
 from tilewright.spaces.workloads.workload import Workload
 
@@ -28,8 +27,8 @@ class Calling:
 def calling_of(workload: Workload) -> Calling:
     """Order arrays as the workload's program has them, if it was written as one; else as kernels
     do."""
-    program = workload.program if isinstance(workload, Contraction) else None
-    if program is None:
+    program = workload.written
+    if program is workload.program:
         return Calling(workload.inputs, workload.outputs, range(len(workload.inputs)))
     names = names_in_matmul(program)
     taken = [names.get(array.name, array.name) for array in workload.inputs]

@@ -31,7 +31,7 @@ class Computation(Workload):
 
     Its identity is what the program means: two that differ in names and writing alone are equal,
     whatever ``operator`` and ``parameters`` they were made from. ``obstacle`` says why it is no
-    product of matrices, in words. ``program`` has no constants; ``written`` has those of the
+    product of matrices, in words. ``program`` has no constants; ``source`` has those of the
     program that it was made from, whose gradient is simpler.
     """
 
@@ -39,13 +39,23 @@ class Computation(Workload):
     parameters: tuple[tuple[str, Parameter], ...]
     program: Program
     obstacle: str
-    written: Program | None = None
+    source: Program | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Computation) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+    @property
+    def asked(self) -> Program:
+        """The program with its constants."""
+        return self.source or self.program
+
+    @property
+    def written(self) -> Program:
+        """The program with its constants."""
+        return self.asked
 
     @property
     def key(self) -> str:

@@ -13,6 +13,7 @@ from tilewright.spaces.algebra.layout import Layout, strided
 from tilewright.spaces.language.text import entry_text
 from tilewright.spaces.numerics.sums import sums_of_products
 from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.contraction_program import contraction_program
 from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Contraction(Workload):
 
     ``parameters`` identify it. Templates read ``axes``, ``factors`` (the operands that are
     multiplied), ``epilogue`` (an expression over the accumulator and ``epilogue_inputs``, or None)
-    and ``output``; they never ask which operator it is. ``program`` is what somebody wrote instead,
+    and ``output``; they never ask which operator it is. ``asked`` is what somebody wrote instead,
     with names, shapes and an order of their own for the same arrays
     (:mod:`spaces.workloads.calling`); it is no part of the identity. What a program with several
     outputs is to a template has ``further`` ones (:mod:`spaces.workloads.several`); they are no
@@ -76,8 +77,21 @@ class Contraction(Workload):
     epilogue_inputs: tuple[Operand, ...]
     output: Operand
     accumulator: str
-    program: Program | None = field(default=None, compare=False, repr=False)
+    asked: Program | None = field(default=None, compare=False, repr=False)
     further: tuple[Further, ...] = ()
+
+    @cached_property
+    def program(self) -> Program:  # type: ignore[override]
+        """The sums, and a map of them if there is an epilogue."""
+        return contraction_program(self, stored=True)
+
+    @cached_property
+    def written(self) -> Program:
+        """The program that was asked for, or that of the operator's matrices."""
+        if self.asked is not None:
+            return self.asked
+        packed = any(operand.packed for operand in self.factors)
+        return contraction_program(self, stored=False) if packed else self.program
 
     @cached_property
     def key(self) -> str:

@@ -8,7 +8,7 @@ from tilewright.spaces.derivation.gradients import gradient as derivation
 from tilewright.spaces.derivation.gradients import saving as savings
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Program
-from tilewright.spaces.operators import as_workload, written_program
+from tilewright.spaces.operators import as_workload
 from tilewright.spaces.workloads.workload import Workload
 
 Names = Sequence[str] | str
@@ -61,7 +61,7 @@ def differentiable(of: Workload | Program) -> list[str]:
 
 
 def _program(given: Workload | Program | str) -> Program:
-    return given if isinstance(given, Program) else written_program(as_workload(given))
+    return given if isinstance(given, Program) else as_workload(given).written
 
 
 def _names(given: Names) -> list[str]:

@@ -17,7 +17,7 @@ def packed_twin(workload: Workload, name: str) -> tuple[Contraction, bool] | Non
     packed. Tell whether the matrix to be packed is the operand's transpose. None if there is no
     such product.
     """
-    program = workload.program if isinstance(workload, Contraction) else None
+    program = workload.asked if isinstance(workload, Contraction) else None
     if program is None or len(program.operand[name].shape) != 2:
         return None
     for turned in (False, True):

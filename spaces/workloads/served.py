@@ -42,7 +42,7 @@ def workload_of(
         if packed := next((o.name for o in program.operands if o.packed and not o.coded), None):
             raise InputError(f"{packed} is packed; allowed: one matrix of a product. {made}")
         return Computation(operator, tuple((parameters or {}).items()), program, made, written)
-    return replace(made, program=program)
+    return replace(made, asked=program)
 
 
 def matmul_workload(program: Program) -> Contraction | str:

@@ -12,12 +12,15 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.spaces.validation.text import brief
 from tilewright.spaces.workloads.array import Array
+
+if TYPE_CHECKING:
+    from tilewright.spaces.language.program import Program
 
 INTENSE = 16
 """FLOPs for each byte that must move, from which arithmetic bounds a kernel on most machines."""
@@ -30,12 +33,14 @@ class Workload(ABC):
 
     Made by :func:`spaces.operators.workload`. ``operator`` is a name for people, and
     ``parameters`` are what it was made from, as JSON values. ``accumulator`` is the dtype that sums
-    are kept in.
+    are kept in. ``program`` is the computation as a program, whose arrays are the workload's
+    as they lie in memory.
     """
 
     operator: str
     parameters: tuple[tuple[str, Parameter], ...]
     accumulator: str
+    program: Program
 
     @property
     @abstractmethod
@@ -45,6 +50,16 @@ class Workload(ABC):
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Return the description as a JSON object; read by ``workload_from_json``."""
+
+    @property
+    def asked(self) -> Program | None:
+        """The program that the workload was asked for by; None if an operator's words were it."""
+        return self.program
+
+    @property
+    def written(self) -> Program:
+        """The program with the names, the shapes and the order that its author gave to arrays."""
+        return self.program
 
     @property
     @abstractmethod

@@ -34,7 +34,7 @@ def key_of(workload: Workload) -> str:
     """Return the text that a compiled graph holds of a workload: its program with all declarations,
     or the words of a product that has none. :func:`workload_of` reads it in any process. It is one
     line without double quotes, which Inductor copies into C++ as it is."""
-    made = getattr(workload, "program", None)
+    made = workload.asked
     return str(workload).replace('"', "'") if made is None else made.text.replace("\n", LINE)
 
 

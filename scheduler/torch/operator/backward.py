@@ -24,7 +24,6 @@ from tilewright.scheduler.torch.kernels.functions import functions, workload_of
 from tilewright.scheduler.torch.kernels.open_keys import is_open
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Program
-from tilewright.spaces.operators import written_program
 from tilewright.spaces.target import Target, detect_target
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
@@ -116,7 +115,7 @@ class Backwards:
         if functions.database is None:
             return None
         target = detect_target("cpu", torch.get_num_threads())
-        program = written_program(workload_of(key))
+        program = workload_of(key).written
         names = [o.name for o, is_wanted in zip(program.operands, wanted, strict=True) if is_wanted]
         outputs = [o.name for o in program.outputs if not o.element.is_integer]
         for saved in (outputs, []) if len(outputs) == len(program.outputs) else ():

@@ -24,7 +24,6 @@ from tilewright.spaces.language.functions import REDUCERS, Reducer
 from tilewright.spaces.language.kinds import KEEPING
 from tilewright.spaces.language.philox import LARGEST, first_word
 from tilewright.spaces.language.program import Output, Program, Stage
-from tilewright.spaces.named import named
 from tilewright.spaces.workloads.calling import calling_of
 from tilewright.spaces.workloads.workload import Workload
 
@@ -57,7 +56,7 @@ class TorchFunction:
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
-        self._program = program_of(workload)
+        self._program = workload.written
         self._outputs = calling_of(workload).outputs
 
     def __call__(self, *operands: Tensor, out: Any = None) -> Any:
@@ -105,15 +104,6 @@ class TorchFunctions:
             for array, shape in zip(calling.outputs, shapes[len(calling.inputs) :], strict=True)
         )
         return made if len(made) > 1 else made[0]
-
-
-def program_of(workload: Workload) -> Program:
-    """Return the program of a workload; one that was named by words is written by its operator."""
-    made = getattr(workload, "program", None)
-    if made is None:
-        made = named(workload.operator).program(dict(workload.parameters))
-    assert isinstance(made, Program)
-    return made
 
 
 def _placed(value: Tensor, array: Any, place: Tensor | None) -> Tensor:

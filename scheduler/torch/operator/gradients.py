@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tilewright.scheduler.torch.kernels.functions import workload_for
 from tilewright.scheduler.torch.operator.backward import backwards
-from tilewright.scheduler.torch.operator.evaluation import evaluated, program_of
+from tilewright.scheduler.torch.operator.evaluation import evaluated
 
 _torch: Any = torch  # some of its functions have no types
 
@@ -58,7 +58,7 @@ def _by_torch(
     """Return the gradients of what torch's operators compute of the operands."""
     with torch.enable_grad():
         given = [each.view_as(each) for each in operands]
-        outputs = evaluated(program_of(workload_for(key, given)), given)
+        outputs = evaluated(workload_for(key, given).written, given)
     pairs = [
         (output, gradient)
         for output, gradient in zip(outputs, gradients, strict=True)

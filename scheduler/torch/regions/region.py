@@ -53,8 +53,7 @@ class Region:
     def limits(self) -> dict[fx.Node, int]:
         """The limit below which the whole numbers of each operand are that is a table, or has
         lengths."""
-        made = getattr(self.workload, "program", None)
-        drawn = {o.name: o.drawn.below for o in made.operands if o.drawn} if made else {}
+        drawn = {o.name: o.drawn.below for o in self.workload.written.operands if o.drawn}
         arrays = calling_of(self.workload).inputs
         pairs = zip(self.operands, arrays, strict=True)
         return {node: drawn[array.name] for node, array in pairs if array.name in drawn}

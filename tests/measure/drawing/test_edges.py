@@ -10,7 +10,6 @@ from tilewright.measure.drawing.edges import with_edges
 from tilewright.measure.drawing.further_draws import count_further_draws, further_draws
 from tilewright.measure.drawing.programs import ProgramDraw
 from tilewright.spaces.language.evaluation import evaluate
-from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.operators import workload
@@ -57,7 +56,7 @@ def test_what_is_right_of_an_edge_is_what_float64_makes_of_it(text):
     seen = set()
     for edge in further_draws(draw):
         seen.add(edge.name)
-        exact = evaluate(program_of(work), edge.inputs)
+        exact = evaluate(work.program, edge.inputs)
         for output in work.outputs:
             low, high = edge.allowed()[output.name]
             with np.errstate(all="ignore"):

@@ -11,7 +11,6 @@ from tilewright.measure.drawing.draw import one_draw
 from tilewright.measure.drawing.few_terms import sparse_operands, with_few_terms
 from tilewright.measure.drawing.further_draws import further_draws
 from tilewright.measure.drawing.tables import tables_of
-from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.operators import workload
 
@@ -69,7 +68,7 @@ def test_sums_that_would_be_no_better_are_left_alone(text):
 
 def test_short_sums_tell_by_themselves():
     assert not sparse_operands(made(TOLD["a sum"][0], 1 << 13).program)
-    assert not sparse_operands(program_of(workload("matmul m=3 n=3 k=8192")))
+    assert not sparse_operands(workload("matmul m=3 n=3 k=8192").program)
 
 
 def test_long_products_of_matrices_have_few_terms_too():

@@ -35,7 +35,6 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language import Program, program
 from tilewright.spaces.language.inputs import draw
-from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import bounds_dtype
 from tilewright.spaces.operators import workload
 
@@ -159,7 +158,7 @@ def agree(made: Program, found, right, at=...) -> None:
 
 def of_texts() -> list[Program]:
     sums = workload("matmul m=7 n=9 k=40 dtype=float16 accumulator=float16 epilogue='x * 40000'")
-    return [*(program(text, **extents) for text, extents in TEXTS.values()), program_of(sums)]
+    return [*(program(text, **extents) for text, extents in TEXTS.values()), sums.program]
 
 
 def all_held_to_the_host(emulator: Emulator, made: Sequence[Program]) -> None:

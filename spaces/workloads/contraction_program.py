@@ -1,28 +1,24 @@
-"""The program that a workload computes, whatever kind it is."""
+"""Write a contraction as a program."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from tilewright.spaces.epilogue.expression import SUM
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Number, Read
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.contraction import Contraction
-from tilewright.spaces.workloads.contraction import Operand as Factor
 from tilewright.spaces.workloads.packing import PANEL, TERMS
-from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.spaces.workloads.contraction import Contraction
+    from tilewright.spaces.workloads.contraction import Operand as Factor
 
 
-def program_of(workload: Workload) -> Program:
-    """Return the workload's program; its arrays are those of the workload."""
-    if isinstance(workload, Computation):
-        return workload.program
-    assert isinstance(workload, Contraction)
-    return _of_contraction(workload)
-
-
-def _of_contraction(workload: Contraction) -> Program:
-    factors = [_read(operand) for operand in workload.factors]
+def contraction_program(workload: Contraction, stored: bool) -> Program:
+    """Return the program of a sum of products and its epilogue. A packed factor has the shape in
+    which it is ``stored``, or that of a matrix."""
+    factors = [_read(operand, stored) for operand in workload.factors]
     over = tuple(axis.name for axis in workload.axes if axis.reduction)
     kept = workload.output.axes
     products: Expression = factors[0]
@@ -41,7 +37,10 @@ def _of_contraction(workload: Contraction) -> Program:
         ]
     return Program(
         extents=tuple(workload.extents.items()),
-        operands=tuple(Operand(*_described(operand)) for operand in workload.inputs),
+        operands=tuple(
+            Operand(*_described(operand), packed=operand.packed)
+            for operand in (workload.inputs if stored else workload.indexed)
+        ),
         stages=tuple(stages),
         conditions=(),
         outputs=(Output(*_described(workload.output)),),
@@ -49,10 +48,10 @@ def _of_contraction(workload: Contraction) -> Program:
     )
 
 
-def _read(operand: Factor) -> Read:
-    """Return an element of a factor; of a packed one, where its stored array has it."""
+def _read(operand: Factor, stored: bool) -> Read:
+    """Return an element of a factor; of a packed one, perhaps where its stored array has it."""
     axes: list[Expression] = [AxisValue(axis) for axis in operand.axes]
-    if operand.packed:
+    if operand.packed and stored:
         column, term = axes
         panel, terms = Number(PANEL), TERMS[operand.dtype]
         axes = [Binary("//", column, panel), term, Binary("%", column, panel)]
