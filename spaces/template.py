@@ -16,7 +16,7 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.target import Target
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.workload import Workload
 
 Columns = Mapping[str, np.ndarray]
@@ -60,7 +60,8 @@ class Template(ABC):
     where no template before it does; ``note`` is what people are told then. One that
     ``writes_apart`` writes outputs with steps, too (:class:`spaces.workloads.array.Array`). The
     decisions of one that ``falls_apart`` are in groups that no rule connects. One that
-    ``reads_codes`` serves workloads with packed elements of up to 8 bits.
+    ``reads_codes`` serves workloads with packed elements of up to 8 bits. ``refuses_products`` is
+    why it serves no product of matrices, whatever else it looks like; empty if it may.
     """
 
     name: ClassVar[str]
@@ -71,18 +72,13 @@ class Template(ABC):
     falls_apart: ClassVar[bool] = False
     recomputes: ClassVar[bool] = False
     reads_codes: ClassVar[bool] = False
+    refuses_products: ClassVar[str] = ""
     decisions: tuple[Decision, ...]
     rules: tuple[Rule, ...]
 
     def __init__(self, workload: Workload, target: Target) -> None:
         self.workload = workload
         self.target = target
-
-    @property
-    def computation(self) -> Computation:
-        """The workload of a template that serves programs alone."""
-        assert isinstance(self.workload, Computation)
-        return self.workload
 
     def with_values(self, values: Mapping[str, tuple[Value, ...]]) -> Self:
         """Return the same template whose decisions ``values`` names have those values instead."""
@@ -132,7 +128,10 @@ class Template(ABC):
 
     @classmethod
     def why_not(cls, workload: Workload, target: Target) -> str | None:
-        """Return what :meth:`refuses` says, or that packed codes are not read here."""
+        """Return what :meth:`refuses` says, or that packed codes are not read here, or products of
+        matrices not served."""
+        if cls.refuses_products and isinstance(workload, Contraction):
+            return cls.refuses_products
         if workload.coded and not cls.reads_codes:
             array = workload.coded[0]
             return f"{array.name} has packed codes of {array.dtype}, which it does not read"

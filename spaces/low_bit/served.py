@@ -10,7 +10,6 @@ from tilewright.spaces.derivation.products.coded import CodedProduct, coded_prod
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.loops.plan import Plan
 from tilewright.spaces.low_bit.order import DEPTH
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 ACTIVATION = "int8"
@@ -23,8 +22,6 @@ STEP = 8
 
 def why_no_codes(workload: Workload, dtypes: Collection[str]) -> str | None:
     """Return the reason in words; None if there are kernels, of arrays of these ``dtypes``."""
-    if not isinstance(workload, Computation):
-        return "no operand has packed codes"
     product = coded_product_of(workload.program)
     if isinstance(product, str):
         return product

@@ -24,6 +24,7 @@ class Staged(Template):
     """Kernels of other templates, each of which reads what the ones before it have written."""
 
     name: ClassVar[str] = "staged"
+    refuses_products: ClassVar[str] = "one kernel computes a product of matrices"
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
@@ -37,14 +38,12 @@ class Staged(Template):
 
     @classmethod
     @abstractmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """Return the parts that compute a program, or why there are none on this target."""
 
     @classmethod
     def cut(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """The parts, two at least, or why there are none."""
-        if not isinstance(workload, Computation):
-            return "one kernel computes a product of matrices"
         parts = cls.parts_of(workload, target)
         if isinstance(parts, str):
             return parts
@@ -94,8 +93,6 @@ class WithPhases:
     @classmethod
     def cut(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """The phases, or why there are none."""
-        if not isinstance(workload, Computation):
-            return "one kernel computes a product of matrices"
         return cls.parts_of(workload, target)
 
     @classmethod
@@ -106,7 +103,7 @@ class WithPhases:
 
     @classmethod
     @abstractmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """See :class:`Staged`."""
 
 
@@ -126,6 +123,7 @@ class WithLoops:
     name: ClassVar[str] = "staged_loops"
     version: ClassVar[int] = 1
     last_resort: ClassVar[bool] = True
+    refuses_products: ClassVar[str] = ""
     note: ClassVar[str] = (
         "no template serves this program as it is: several kernels compute it, a plain one of "
         "loops (slow) where no fast one does"
@@ -139,5 +137,5 @@ class WithLoops:
 
     @classmethod
     @abstractmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """See :class:`Staged`."""

@@ -53,11 +53,6 @@ class Computation(Workload):
         return self.source or self.program
 
     @property
-    def written(self) -> Program:
-        """The program with its constants."""
-        return self.asked
-
-    @property
     def key(self) -> str:
         """The digest of the program's canonical text."""
         return f"{PROGRAM} {self.program.digest}"

@@ -59,7 +59,7 @@ class Workload(ABC):
     @property
     def written(self) -> Program:
         """The program with the names, the shapes and the order that its author gave to arrays."""
-        return self.program
+        return self.asked or self.program
 
     @property
     @abstractmethod

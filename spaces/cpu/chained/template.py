@@ -67,10 +67,13 @@ class ChainedTemplate(CorrectedTemplate, CpuTemplate):
 
     name: ClassVar[str] = "chained"
     version: ClassVar[int] = 6
+    refuses_products: ClassVar[str] = (
+        "it is a product of matrices; needs a chain of reductions over its columns"
+    )
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        found = chained_of(self.computation.program)
+        found = chained_of(self.workload.program)
         assert isinstance(found, Chained)
         self.chained = with_scaled_scores(found)
         self.visited_tiles = VisitedTiles(self.chained)

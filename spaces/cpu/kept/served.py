@@ -9,14 +9,11 @@ from tilewright.spaces.cpu.vectors import doubles
 from tilewright.spaces.derivation.kept.served import why_no_array, why_no_place
 from tilewright.spaces.derivation.kept.view import cached_kept
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_kept(workload: Workload, target: CpuTarget) -> str | None:
     """Say why a workload has no kernel along kept axes; return None if it has one."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; reductions along kept axes are of programs"
     try:
         view = cached_kept(workload.program)
         prelude(frozenset(workload.functions), target, workload.accumulator)

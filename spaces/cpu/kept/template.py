@@ -35,12 +35,15 @@ class KeptTemplate(CpuTemplate):
 
     name: ClassVar[str] = "kept"
     version: ClassVar[int] = 4
+    refuses_products: ClassVar[str] = (
+        "it is a product of matrices; reductions along kept axes are of programs"
+    )
     recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.view = cached_kept(self.computation.program)
-        self.element = dtype(self.computation.accumulator)
+        self.view = cached_kept(self.workload.program)
+        self.element = dtype(self.workload.accumulator)
         self.lanes = self.cpu.lanes(self.element.bytes)
         self.decisions = self._decisions()
         self.rules = kept_rules(self)

@@ -44,13 +44,14 @@ class LowBit(CpuTemplate):
 
     name: ClassVar[str] = "low_bit"
     version: ClassVar[int] = 2
+    refuses_products: ClassVar[str] = "no operand has packed codes"
     reads_codes: ClassVar[bool] = True
     terms_each: ClassVar[int] = 1
     """The terms that a lane of a multiplication adds."""
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        found = coded_product_of(self.computation.program)
+        found = coded_product_of(self.workload.program)
         assert isinstance(found, CodedProduct)
         self.product = found
         self.decisions = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tilewright.spaces.cpu.low_bit.served import why_not
 from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
 from tilewright.spaces.low_bit.served import why_no_bytes
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 LEAST_GROUP, MOST_GROUP = 16, 2**17
@@ -17,7 +16,6 @@ def why_no_dots(workload: Workload) -> str | None:
     """Say why a workload has no such kernel; return None if it has one."""
     if reason := why_not(workload):
         return reason
-    assert isinstance(workload, Computation)
     product = coded_product_of(workload.program)
     assert isinstance(product, CodedProduct)
     if reason := why_no_bytes(product):

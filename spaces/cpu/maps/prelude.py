@@ -12,14 +12,12 @@ from tilewright.spaces.cpu.vectors import moves, simd, transposing, vector_math,
 from tilewright.spaces.derivation.maps.plane import Plane
 from tilewright.spaces.derivation.maps.served import cached_plane
 from tilewright.spaces.language.magnitude import magnitudes
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
 @lru_cache(maxsize=64)
 def prelude(workload: Workload, target: CpuTarget) -> str:
     """Return the C text in front of a map's kernels."""
-    assert isinstance(workload, Computation)
     plane = cached_plane(workload.program)
     registers = registers_of(plane, target)
     lanes = registers.lanes

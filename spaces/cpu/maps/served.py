@@ -12,14 +12,11 @@ from tilewright.spaces.derivation.maps.served import cached_plane, why_no_array
 from tilewright.spaces.dtypes import DTYPES
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.magnitude import magnitudes
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
 def why_no_map(workload: Workload, target: CpuTarget) -> str | None:
     """Say why a workload has no kernel of maps; return None if it has one."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; a map reduces nothing"
     try:
         plane = cached_plane(workload.program)
         prelude(workload, target)

@@ -39,10 +39,11 @@ class MapTemplate(CpuTemplate):
 
     name: ClassVar[str] = "map"
     version: ClassVar[int] = 8
+    refuses_products: ClassVar[str] = "it is a product of matrices; a map reduces nothing"
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.plane = cached_plane(self.computation.program)
+        self.plane = cached_plane(self.workload.program)
         self.registers = registers_of(self.plane, self.cpu)
         self.goes_straight = goes_straight(self.plane, self.registers)
         self.decisions = (

@@ -6,14 +6,11 @@ from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
 from tilewright.spaces.cpu.vectors.simd import FLOATS
 from tilewright.spaces.derivation.pairwise.view import pairwise_of
 from tilewright.spaces.dtypes import EXACT
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_pairwise(workload: Workload) -> str | None:
     """Say why a workload has no pairwise kernel; return None if it has one."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; needs sums over pairs of rows and keys"
     found = pairwise_of(workload.program)
     if isinstance(found, str):
         return found

@@ -49,10 +49,13 @@ class PairwiseTemplate(CpuTemplate):
 
     name: ClassVar[str] = "pairwise"
     version: ClassVar[int] = 2
+    refuses_products: ClassVar[str] = (
+        "it is a product of matrices; needs sums over pairs of rows and keys"
+    )
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        found = pairwise_of(self.computation.program)
+        found = pairwise_of(self.workload.program)
         assert isinstance(found, Pairwise)
         self.pairwise = found
         self.visited_tiles = VisitedTiles(found)

@@ -10,14 +10,11 @@ from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
 from tilewright.spaces.derivation.ragged.view import RaggedView, RowOutput, cached_ragged
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_ragged(workload: Workload, target: CpuTarget) -> str | None:
     """Say why a workload has no kernel over ranges; return None if it has one."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; ranges are of programs"
     try:
         view = cached_ragged(workload.program)
         prelude(frozenset(workload.functions), target, workload.accumulator)

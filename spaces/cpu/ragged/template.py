@@ -43,11 +43,12 @@ class RaggedTemplate(CpuTemplate):
 
     name: ClassVar[str] = "ragged"
     version: ClassVar[int] = 2
+    refuses_products: ClassVar[str] = "it is a product of matrices; ranges are of programs"
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.view = self._view(self.computation.program)
-        self.element = dtype(self.computation.accumulator)
+        self.view = self._view(self.workload.program)
+        self.element = dtype(self.workload.accumulator)
         self.lanes = self.cpu.lanes(self.element.bytes)
         self.decisions = self._decisions()
         self.rules = ragged_rules(self)
@@ -145,7 +146,7 @@ class TurnedRagged(RaggedTemplate):
     @property
     def turned(self) -> Sequence[Array]:
         """Arrays that kernels copy into another order first, and outputs out of it last."""
-        return turned(self.computation.program).arrays
+        return turned(self.workload.program).arrays
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Compute quantities: those of ``ragged``, and of the copies."""

@@ -10,7 +10,6 @@ from tilewright.spaces.derivation.recurrent.view import Recurrence, recurrence_o
 from tilewright.spaces.derivation.rounding.reductions import dtypes_of_factors
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.adding import in_one_accumulator
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 cached_recurrence = lru_cache(maxsize=64)(recurrence_of)
@@ -18,8 +17,6 @@ cached_recurrence = lru_cache(maxsize=64)(recurrence_of)
 
 def why_no_recurrence(workload: Workload) -> str | None:
     """Say why a workload has no kernel with a state; return None if it has one."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; states are of programs"
     try:
         view = cached_recurrence(workload.program)
     except InputError as reason:

@@ -34,11 +34,12 @@ class RecurrentTemplate(CpuTemplate):
 
     name: ClassVar[str] = "recurrent"
     version: ClassVar[int] = 3
+    refuses_products: ClassVar[str] = "it is a product of matrices; states are of programs"
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.view = cached_recurrence(self.computation.program)
-        self.element = dtype(self.computation.accumulator)
+        self.view = cached_recurrence(self.workload.program)
+        self.element = dtype(self.workload.accumulator)
         self.lanes = self.cpu.lanes(self.element.bytes)
         self.decisions = (
             Decision("vectors", (1, 2, 4, 8)),

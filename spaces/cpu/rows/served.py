@@ -18,7 +18,6 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.kinds import is_integer
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Expression, Read
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 ELEMENTS = {"float32": FLOATS, "float64": ("float64", "float32")}
@@ -30,8 +29,6 @@ cached_rows = lru_cache(maxsize=64)(summed_rows_of)
 
 def why_no_rows(workload: Workload) -> str | None:
     """Say why a workload has no kernel of rows; return None if it has one."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; rows are reduced by programs"
     try:
         rows = cached_rows(workload.program)
     except InputError as reason:
@@ -41,7 +38,7 @@ def why_no_rows(workload: Workload) -> str | None:
     return why_not_computed(workload, rows)
 
 
-def why_not_computed(workload: Computation, rows: SummedRows) -> str | None:
+def why_not_computed(workload: Workload, rows: SummedRows) -> str | None:
     """Say why kernels of rows cannot compute a workload that is these ``rows``; None if they
     can."""
     reasons = (

@@ -58,12 +58,13 @@ class RowsTemplate(CpuTemplate):
 
     name: ClassVar[str] = "rows"
     version: ClassVar[int] = 5
+    refuses_products: ClassVar[str] = "it is a product of matrices; rows are reduced by programs"
     recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.rows = cached_rows(self.computation.program)
-        self.element = dtype(self.computation.accumulator)
+        self.rows = cached_rows(self.workload.program)
+        self.element = dtype(self.workload.accumulator)
         self.lanes = self.cpu.lanes(self.element.bytes)
         self.held = worth_holding(self.rows)
         self.decisions = self._decisions()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tilewright.spaces.cpu.rows.served import why_not_computed
 from tilewright.spaces.derivation.scans.served import cached_scan, why_no_view
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -12,7 +11,6 @@ def why_no_scan(workload: Workload) -> str | None:
     """Say why a workload has no kernel of scans; return None if it has one."""
     if reason := why_no_view(workload):
         return reason
-    assert isinstance(workload, Computation)
     view = cached_scan(workload.program)
     if view.gathers:
         return "entries of tables choose rows"

@@ -42,11 +42,12 @@ class ScanTemplate(CpuTemplate):
 
     name: ClassVar[str] = "scan"
     version: ClassVar[int] = 1
+    refuses_products: ClassVar[str] = "it is a product of matrices; scans are of programs"
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.view = cached_scan(self.computation.program)
-        self.element = dtype(self.computation.accumulator)
+        self.view = cached_scan(self.workload.program)
+        self.element = dtype(self.workload.accumulator)
         self.lanes = self.cpu.lanes(self.element.bytes)
         self.steps = steps(self.view, self.view.plain, None)
         self.decisions = self._decisions()

@@ -32,7 +32,6 @@ from tilewright.spaces.staged.partition import (
 from tilewright.spaces.staged.template import Staged, WithDivision, WithLoops, WithPhases
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -47,7 +46,7 @@ class StagedTemplate(Staged):
         self.cpu = target
 
     @classmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """See :class:`Staged`."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
@@ -78,7 +77,7 @@ class PhasedTemplate(WithPhases, StagedTemplate):
     version: ClassVar[int] = 1
 
     @classmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """See :class:`Staged`."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
@@ -91,7 +90,7 @@ class DividedTemplate(WithDivision, StagedTemplate):
     version: ClassVar[int] = 1
 
     @classmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """See :class:`Staged`."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
@@ -105,7 +104,7 @@ class StagedLoops(WithLoops, StagedTemplate):
     """Kernels of parts, some of which are plain loops."""
 
     @classmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """See :class:`Staged`."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"

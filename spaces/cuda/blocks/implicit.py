@@ -69,7 +69,7 @@ class ImplicitProduct:
     own.
     """
 
-    workload: Computation
+    workload: Workload
     view: PlacedProduct
     is_open: bool = field(default=False, kw_only=True)
     """True if each call gives the extent of the slowest axis of the rows."""

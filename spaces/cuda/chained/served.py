@@ -7,14 +7,11 @@ from tilewright.spaces.cuda.chained.kinds import FLOAT8, HALVES, kinds_of, round
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
 from tilewright.spaces.dtypes import EXACT
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_chained(workload: Workload, target: CudaTarget) -> str | None:
     """Return why a workload has no chained kernels, in words; None if it has."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; needs a chain of reductions over its columns"
     if not target.has("mma"):
         return f"{target.name} lacks the instruction (mma)"
     found = chained_of(workload.program)

@@ -61,10 +61,13 @@ class CudaChained(CorrectedTemplate, CudaTemplate):
 
     name: ClassVar[str] = "chained"
     version: ClassVar[int] = 10
+    refuses_products: ClassVar[str] = (
+        "it is a product of matrices; needs a chain of reductions over its columns"
+    )
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        found = chained_of(self.computation.program)
+        found = chained_of(self.workload.program)
         assert isinstance(found, Chained)
         self.sizes = self._sizes(found)
         self.decisions = self._decisions()

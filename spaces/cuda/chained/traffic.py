@@ -88,7 +88,7 @@ def _merging(c: Any) -> Any:
 def _visited(template: CudaChained, c: Any) -> Any:
     """Return the tiles of keys that a block visits, by the share of pairs that a mask leaves."""
     chained, sizes = template.sizes.chained, template.sizes
-    share = share_inside(template.computation, chained)
+    share = share_inside(template.workload, chained)
     tiles = ceil_div(chained.key.extent, c["keys"])
     return np.minimum(tiles, share * tiles + (share < 1) * 0.5 + 0 * sizes.rows(c))
 

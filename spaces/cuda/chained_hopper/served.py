@@ -15,7 +15,6 @@ from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
 from tilewright.spaces.numerics.adding import IN_ONE_OF_FLOAT8
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 WIDEST = 256
@@ -29,7 +28,6 @@ def why_not_chained(workload: Workload, target: CudaTarget) -> str | None:
     """Return why a workload has no such kernels, in words; None if it has."""
     if reason := served.why_not_chained(workload, target):
         return reason
-    assert isinstance(workload, Computation)
     found = chained_of(workload.program)
     assert isinstance(found, Chained)
     return _why_no_products(found) or _why_no_boxes(tiled(found))

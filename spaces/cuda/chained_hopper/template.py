@@ -68,10 +68,13 @@ class ChainedHopper(CorrectedTemplate, WarpgroupTemplate):
 
     name: ClassVar[str] = "chained_hopper"
     version: ClassVar[int] = 10
+    refuses_products: ClassVar[str] = (
+        "it is a product of matrices; needs a chain of reductions over its columns"
+    )
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        found = chained_of(self.computation.program)
+        found = chained_of(self.workload.program)
         assert isinstance(found, Chained)
         self.sizes = ChainedSizes(tiled(found))
         self.decisions = _decisions(self.sizes)
@@ -87,7 +90,7 @@ class ChainedHopper(CorrectedTemplate, WarpgroupTemplate):
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Return the quantities of a population; see ``spaces.cuda.chained_hopper.traffic``."""
-        return chained_quantities(self.computation, self.sizes, self.cuda, columns)
+        return chained_quantities(self.workload, self.sizes, self.cuda, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
         """Return the kernel; its entry is named after the workload and the schedule."""

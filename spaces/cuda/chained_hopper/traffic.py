@@ -22,7 +22,7 @@ from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.chained.work import share_inside
 from tilewright.spaces.quantities import filled, widened
 from tilewright.spaces.template import Columns
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 CHAIN = 5
 """Instructions for each score.
@@ -32,7 +32,7 @@ Maximum, multiplication, exponential, sum, half a conversion, and waits for slow
 
 
 def chained_quantities(
-    workload: Computation, sizes: ChainedSizes, target: CudaTarget, columns: Columns
+    workload: Workload, sizes: ChainedSizes, target: CudaTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
     """Return every quantity of ``spaces.quantities``, one float64 array each."""
     c = widened(columns)
@@ -88,7 +88,7 @@ class _Passes:
         return self.scores / (SLICE * c["keys"]) * deep / sizes.terms
 
 
-def _work(workload: Computation, passes: _Passes) -> dict[str, Any]:
+def _work(workload: Workload, passes: _Passes) -> dict[str, Any]:
     """Return operations, instructions and registers."""
     c, sizes, scores = passes.columns, passes.sizes, passes.scores
     depth, width = sizes.depth, sizes.width
@@ -112,7 +112,7 @@ def _work(workload: Computation, passes: _Passes) -> dict[str, Any]:
     }
 
 
-def _memory(workload: Computation, target: CudaTarget, passes: _Passes) -> dict[str, Any]:
+def _memory(workload: Workload, target: CudaTarget, passes: _Passes) -> dict[str, Any]:
     """Return bytes moved, and bytes that must stay near."""
     c, sizes, tiles = passes.columns, passes.sizes, passes.tiles
     depth, width = sizes.depth, sizes.width

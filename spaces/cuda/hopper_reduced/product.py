@@ -10,7 +10,6 @@ from tilewright.spaces.derivation.chained.view import Chained, chained_of
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.products.view import placed_product_in
 from tilewright.spaces.language.program import Output, Program
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -39,8 +38,6 @@ def reduced_product_of(workload: Workload) -> ReducedProduct | str:
 
     If its tiles cannot be reduced one by one, return why, in words.
     """
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; needs a chain of reductions over its columns"
     chained = chained_of(workload.program)
     if isinstance(chained, str):
         return chained

@@ -49,6 +49,9 @@ class HopperReduced(Hopper):
 
     name: ClassVar[str] = "hopper_reduced"
     version: ClassVar[int] = 5
+    refuses_products: ClassVar[str] = (
+        "it is a product of matrices; needs a chain of reductions over its columns"
+    )
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)

@@ -7,14 +7,11 @@ from tilewright.spaces.cuda.abi import FLOATS
 from tilewright.spaces.derivation.kept.served import why_no_array, why_no_place
 from tilewright.spaces.derivation.kept.view import cached_kept
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_kept(workload: Workload) -> str | None:
     """Return why a workload has no such kernels, in words; None if it has."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; reductions along kept axes are of programs"
     try:
         view = cached_kept(workload.program)
         scalar_math.prelude(workload.functions)

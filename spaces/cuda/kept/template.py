@@ -43,11 +43,14 @@ class CudaKept(CudaTemplate):
 
     name: ClassVar[str] = "kept"
     version: ClassVar[int] = 5
+    refuses_products: ClassVar[str] = (
+        "it is a product of matrices; reductions along kept axes are of programs"
+    )
     recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.view = cached_kept(self.computation.program)
+        self.view = cached_kept(self.workload.program)
         self.decisions = self._decisions()
         self.rules = kept_rules(self.view, self.cuda)
 

@@ -17,7 +17,6 @@ from tilewright.spaces.language.tree import AxisValue, Read
 from tilewright.spaces.loops.plan import Plan
 from tilewright.spaces.low_bit.order import DEPTH
 from tilewright.spaces.low_bit.served import ACTIVATION, known_zero, why_no_bytes, why_no_codes
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 MATRIX_ROWS = 64
@@ -26,7 +25,6 @@ MATRIX_ROWS = 64
 
 def coded_product(workload: Workload) -> CodedProduct:
     """Return the product of a workload that is one."""
-    assert isinstance(workload, Computation)
     product = coded_product_of(workload.program)
     assert isinstance(product, CodedProduct)
     return product

@@ -42,6 +42,7 @@ class CudaLowBit(CudaTemplate):
 
     name: ClassVar[str] = "low_bit"
     version: ClassVar[int] = 2
+    refuses_products: ClassVar[str] = "no operand has packed codes"
     reads_codes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:

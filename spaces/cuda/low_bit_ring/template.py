@@ -48,6 +48,7 @@ class LowBitRing(CudaTemplate):
 
     name: ClassVar[str] = "low_bit_ring"
     version: ClassVar[int] = 1
+    refuses_products: ClassVar[str] = "no operand has packed codes"
     reads_codes: ClassVar[bool] = True
     feature: ClassVar[str] = "mma"
     needs: ClassVar[str] = "needs a target with tensor cores, such as cuda:sm_80"

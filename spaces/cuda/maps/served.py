@@ -8,7 +8,6 @@ from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.maps.plane import Plane
 from tilewright.spaces.derivation.maps.served import cached_plane, why_no_array
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
@@ -17,8 +16,6 @@ TABLES = ("int32", "int8", "int64", "uint8", "uint16", "bool")
 
 def why_no_map(workload: Workload, target: CudaTarget) -> str | None:
     """Return why a workload has no such kernels, in words; None if it has."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; a map reduces nothing"
     try:
         plane = cached_plane(workload.program)
         scalar_math.prelude(workload.functions)

@@ -35,10 +35,11 @@ class CudaMap(CudaTemplate):
 
     name: ClassVar[str] = "map"
     version: ClassVar[int] = 2
+    refuses_products: ClassVar[str] = "it is a product of matrices; a map reduces nothing"
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.plane = cached_plane(self.computation.program)
+        self.plane = cached_plane(self.workload.program)
         self.decisions = (
             Decision("vector", (1, 2, 4, 8, 16)),
             Decision("tile_rows", tuple(2**i for i in range(9))),

@@ -15,7 +15,7 @@ from tilewright.spaces.cuda.staged.template import CudaStaged
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.staged.partition import Part
 from tilewright.spaces.target import Target
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 class CudaPacked(CudaStaged):
@@ -25,7 +25,7 @@ class CudaPacked(CudaStaged):
     version: ClassVar[int] = 1
 
     @classmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """Return the parts, see :class:`Staged`; or why there are none, in words.
 
         Where TMA can load the factors as they lie in memory, nothing is gained.

@@ -7,7 +7,6 @@ from tilewright.spaces.cuda.chained.kinds import HALVES, rounded_further
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.pairwise.view import Pairwise, pairwise_of
 from tilewright.spaces.dtypes import EXACT
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -20,8 +19,6 @@ def kind_of(found: Pairwise) -> str | None:
 
 def why_not_pairwise(workload: Workload, target: CudaTarget) -> str | None:
     """Return why a workload has no pairwise kernel, in words; None if it has one."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; needs sums over pairs of rows and keys"
     if not target.has("mma"):
         return f"{target.name} lacks the instruction (mma)"
     found = pairwise_of(workload.program)

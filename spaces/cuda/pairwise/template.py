@@ -41,11 +41,14 @@ class CudaPairwise(CudaTemplate):
 
     name: ClassVar[str] = "pairwise"
     version: ClassVar[int] = 2
+    refuses_products: ClassVar[str] = (
+        "it is a product of matrices; needs sums over pairs of rows and keys"
+    )
     falls_apart: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        found = pairwise_of(self.computation.program)
+        found = pairwise_of(self.workload.program)
         assert isinstance(found, Pairwise)
         self.pairwise = found
         self.passes = passes(found)

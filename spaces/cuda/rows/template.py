@@ -34,7 +34,6 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
 
@@ -44,12 +43,13 @@ class CudaRows(CudaTemplate):
 
     name: ClassVar[str] = "rows"
     version: ClassVar[int] = 8
+    refuses_products: ClassVar[str] = "needs a program; products have templates of their own"
     recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.rows = rows_of(self.computation.program)
-        real = 8 if computed_in(self.computation.program) == "double" else 4
+        self.rows = rows_of(self.workload.program)
+        real = 8 if computed_in(self.workload.program) == "double" else 4
         self.sizes = RowSizes(self.rows, real)
         self.decisions = _decisions(self.sizes, self.cuda)
         self.rules = tuple(row_rules(self.sizes, self.cuda, self.decisions))
@@ -60,8 +60,6 @@ class CudaRows(CudaTemplate):
 
         None if the template serves it.
         """
-        if not isinstance(workload, Computation):
-            return "needs a program; products have templates of their own"
         try:
             rows = rows_of(workload.program)
         except InputError as reason:
@@ -98,7 +96,7 @@ class CudaRows(CudaTemplate):
         return RowsCode(Context(self.rows, values, rows_each), entry, most).kernel()
 
 
-def _why_product(workload: Computation, target: CudaTarget) -> str | None:
+def _why_product(workload: Workload, target: CudaTarget) -> str | None:
     """Return why tiles serve a program better, because it is a product of matrices; else None.
 
     Rows would read the factors again for each element of the product. That also goes for programs

@@ -7,7 +7,6 @@ from tilewright.spaces.cuda.rows.served import MOST_ROWS, why_not
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.scans.served import cached_scan, why_no_view
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -15,7 +14,6 @@ def why_no_scan(workload: Workload, target: CudaTarget) -> str | None:
     """Return why a workload has no such kernels, in words; None if it has."""
     if reason := why_no_view(workload):
         return reason
-    assert isinstance(workload, Computation)
     view = cached_scan(workload.program)
     try:
         scalar_math.prelude(workload.functions)

@@ -40,11 +40,12 @@ class CudaScan(CudaTemplate):
 
     name: ClassVar[str] = "scan"
     version: ClassVar[int] = 1
+    refuses_products: ClassVar[str] = "it is a product of matrices; scans are of programs"
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.view = cached_scan(self.computation.program)
-        self.real = 8 if computed_in(self.computation.program) == "double" else 4
+        self.view = cached_scan(self.workload.program)
+        self.real = 8 if computed_in(self.workload.program) == "double" else 4
         self.arrays = RowSizes(self.view, self.real)
         self.decisions = self._decisions()
         self.rules = scan_rules(self)

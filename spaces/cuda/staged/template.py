@@ -18,7 +18,7 @@ from tilewright.spaces.staged.arrays import places
 from tilewright.spaces.staged.partition import Part
 from tilewright.spaces.staged.template import Staged, WithDivision, WithLoops, WithPhases
 from tilewright.spaces.target import Target
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 class CudaStaged(Staged):
@@ -27,7 +27,7 @@ class CudaStaged(Staged):
     version: ClassVar[int] = 2
 
     @classmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """Return the parts, see :class:`Staged`; or why there are none, in words."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
@@ -51,7 +51,7 @@ class CudaPhased(WithPhases, CudaStaged):
     version: ClassVar[int] = 1
 
     @classmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """Return the phases, see :class:`Staged`; or why there are none, in words."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
@@ -64,7 +64,7 @@ class CudaDivided(WithDivision, CudaStaged):
     version: ClassVar[int] = 1
 
     @classmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """Return the parts, see :class:`Staged`; or why there are none, in words."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
@@ -75,7 +75,7 @@ class StagedLoops(WithLoops, CudaStaged):
     """The template of kernels launched in sequence, of which one is of plain loops."""
 
     @classmethod
-    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+    def parts_of(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """Return the parts, see :class:`Staged`; or why there are none, in words."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"

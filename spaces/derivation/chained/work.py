@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.scopes import special
 from tilewright.spaces.language.tree import Expression
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
-def share_inside(computation: Computation, chained: Chained) -> float:
+def share_inside(workload: Workload, chained: Chained) -> float:
     """Compute the share of all pairs of a row and a key that conditions let count."""
     width = chained.width.extent * len(chained.weighings)
     full = 2.0 * chained.batches * chained.row_count * chained.key.extent
-    return min(1.0, computation.flops / (full * (chained.depth.extent + width)))
+    return min(1.0, workload.flops / (full * (chained.depth.extent + width)))
 
 
 def operations(chained: Chained, bodies: Iterable[Expression], call: int) -> int:

@@ -6,7 +6,6 @@ from functools import lru_cache
 
 from tilewright.spaces.derivation.scans.view import scan_of
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 cached_scan = lru_cache(maxsize=64)(scan_of)
@@ -14,8 +13,6 @@ cached_scan = lru_cache(maxsize=64)(scan_of)
 
 def why_no_view(workload: Workload) -> str | None:
     """Say why a workload is no scan; return None if it is one."""
-    if not isinstance(workload, Computation):
-        return "it is a product of matrices; scans are of programs"
     try:
         cached_scan(workload.program)
     except InputError as reason:

@@ -96,7 +96,7 @@ def agrees_at_random(seed: int, folder: Path) -> bool:
     except InputError:
         return False
     w = Computation("program", (), made, "")
-    if RowsTemplate.refuses(w, TARGET):
+    if RowsTemplate.why_not(w, TARGET):
         return False
     assert complaints(w, lowered(w, TARGET, 3, seed), folder / str(seed)) == []
     return True
@@ -202,7 +202,7 @@ def test_the_next_row_is_fetched_in_the_walk_that_computes_most(operator, held, 
     ],
 )
 def test_refusals_say_what_is_needed(w, words):
-    assert words in RowsTemplate.refuses(w, this_cpu())
+    assert words in RowsTemplate.why_not(w, this_cpu())
 
 
 def test_equal_programs_have_the_same_space_and_kernels():

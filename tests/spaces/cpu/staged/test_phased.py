@@ -41,7 +41,7 @@ REFUSED = {
 
 def space_of(name: str, target: CpuTarget) -> Space:
     w = workload(SERVED[name])
-    assert PhasedTemplate.refuses(w, target) is None
+    assert PhasedTemplate.why_not(w, target) is None
     return Space(w, target, [PhasedTemplate(w, target)])
 
 
@@ -71,7 +71,7 @@ def test_kernels_compute_the_program(name, threads, tmp_path):
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED.items())
 def test_why_it_is_refused(text, reason):
-    assert reason in str(PhasedTemplate.refuses(workload(text), machine()))
+    assert reason in str(PhasedTemplate.why_not(workload(text), machine()))
 
 
 @pytest.mark.parametrize("name", SERVED)

@@ -51,7 +51,7 @@ def machine(threads: int = 1) -> CpuTarget:
 
 def space_of(name: str, target: CpuTarget) -> Space:
     w = workload(SERVED[name])
-    assert StagedTemplate.refuses(w, target) is None
+    assert StagedTemplate.why_not(w, target) is None
     return Space(w, target, [StagedTemplate(w, target)])
 
 
@@ -75,14 +75,13 @@ def test_kernels_compute_the_program(name, threads, tmp_path):
         {k.call.entry: k for k in (space.lower(space.schedule(r)) for r in rows)}.values()
     )
     library = compile_kernels(kernels, machine(threads), tmp_path)
-    assert [complaint(kernel, library, space.workload, 1) for kernel in kernels] == [""] * len(
-        kernels
-    )
+    found = [complaint(kernel, library, space.workload, 1) for kernel in kernels]
+    assert found == [""] * len(kernels) != []
 
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED.items())
 def test_why_it_is_refused(text, reason):
-    assert reason in str(StagedTemplate.refuses(workload(text), machine()))
+    assert reason in str(StagedTemplate.why_not(workload(text), machine()))
 
 
 @pytest.mark.parametrize(

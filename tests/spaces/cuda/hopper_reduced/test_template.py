@@ -52,7 +52,7 @@ class TestHopperReduced(TemplateContract):
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED.items())
 def test_why_it_is_refused(text, reason):
-    assert reason in str(HopperReduced.refuses(workload(text), H200))
+    assert reason in str(HopperReduced.why_not(workload(text), H200))
 
 
 def test_no_array_of_scores_is_anywhere():

@@ -63,7 +63,7 @@ class TestPacked(TemplateContract):
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED.items())
 def test_why_it_is_refused(text, reason):
-    assert reason in str(CudaPacked.refuses(workload(text), H200))
+    assert reason in str(CudaPacked.why_not(workload(text), H200))
 
 
 @pytest.mark.parametrize("name", SERVED)

@@ -346,10 +346,10 @@ def test_each_row_of_a_thread_takes_a_pointer_to_each_array():
 )
 def test_what_is_not_served_is_refused_in_words(text, extents, dtype, words):
     computation = Computation("program", (), program(text, dtype=dtype, **extents), "no product")
-    assert words in str(CudaRows.refuses(computation, H200))
+    assert words in str(CudaRows.why_not(computation, H200))
 
 
 def test_products_are_left_to_others():
     assert "templates of their own" in str(
-        CudaRows.refuses(workload("matmul", m=8, n=8, k=8), H200)
+        CudaRows.why_not(workload("matmul", m=8, n=8, k=8), H200)
     )

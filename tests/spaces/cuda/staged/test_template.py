@@ -63,7 +63,7 @@ class TestStaged(TemplateContract):
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED.items())
 def test_why_it_is_refused(text, reason):
-    assert reason in str(CudaStaged.refuses(workload(text), H200))
+    assert reason in str(CudaStaged.why_not(workload(text), H200))
 
 
 PARTS = {
@@ -87,8 +87,8 @@ def test_each_part_has_the_template_for_it(name):
 def test_products_are_not_computed_as_rows_where_they_have_kernels():
     assert "rows" not in space_for(workload(GATED), H200).templates
     assert list(space_for(workload(GATED), A100).templates) == ["staged"]
-    assert "C_sum is a product of matrices" in str(CudaRows.refuses(workload(GATED), H200))
-    assert CudaRows.refuses(workload("softmax r=8 c=8"), H200) is None
+    assert "C_sum is a product of matrices" in str(CudaRows.why_not(workload(GATED), H200))
+    assert CudaRows.why_not(workload("softmax r=8 c=8"), H200) is None
 
 
 def test_rows_that_a_product_needs_are_handed_on_in_its_dtype():
