@@ -177,6 +177,8 @@ MAPS |= {
     " e=301 k=3 u=72 i=3 j=3 dtype=bfloat16",
 }
 STAGES = {
+    "complex": '"x: complex_bfloat16[b,i]; w: complex_bfloat16[i,o]; '
+    'y[b,o] = sum[i](x[b,i] * w[i,o])" b=70 i=100 o=72',
     "gated": "gated_matmul m=200 n=264 k=328 dtype=bfloat16",
     "gated, few rows": "gated_matmul m=5 n=1032 k=520 dtype=float16",
     "gated by a bias": '"s[i,j] = sum[k](a[i,k] * b[j,k]); t[i,j] = sum[k](a[i,k] * c[j,k]); '

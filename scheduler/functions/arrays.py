@@ -52,7 +52,9 @@ class Port:
         """Return the address of the first element; :class:`InputError` if the array will not do."""
         if type(array) is np.ndarray or _is_plain(array, self.name):
             if array.dtype != self._dtype or array.shape != self._shape:
-                raise self._mismatch(array.dtype, array.shape)
+                if not np.iscomplexobj(array) or self._shape != (*array.shape, 2):
+                    raise self._mismatch(array.dtype, array.shape)
+                return self.address(parts_of(array))
             if array.strides != self._byte_steps:
                 self._check_order(array.strides, self._byte_steps)
             if self._output and not array.flags.writeable:
@@ -96,6 +98,8 @@ class Port:
         they are wanted. A tensor may have none: a sparse or a fake one, one within
         ``torch.vmap``."""
         try:
+            if tensor.is_complex() and self._shape == (*tensor.shape, 2):
+                return self._memory(self._parts_of(tensor), kind)
             address = int(tensor.data_ptr())
             if tensor.dtype is not kind or tensor.shape != self._shape:
                 raise self._mismatch(tensor.dtype, tuple(tensor.shape))
@@ -114,6 +118,12 @@ class Port:
         if tensor.is_neg():
             raise InputError(f"{self.name} is a negated view; resolve_neg() gives its values")
         return address
+
+    def _parts_of(self, tensor: Any) -> Any:
+        """Return the real and imaginary parts of a tensor, side by side where they are."""
+        if tensor.is_conj():
+            raise InputError(f"{self.name} is a conjugated view; resolve_conj() gives its values")
+        return sys.modules["torch"].view_as_real(tensor)
 
     def _check_gradients(self) -> None:
         if sys.modules["torch"].is_grad_enabled():
@@ -239,6 +249,14 @@ def _is_plain(array: object, name: str) -> bool:
     if isinstance(array, np.ma.MaskedArray):
         raise InputError(f"{name} is a masked array; allowed: a plain one, as filled() gives it")
     return True
+
+
+def parts_of(array: np.ndarray) -> np.ndarray:
+    """Return the real and imaginary parts of a complex array, side by side where they are."""
+    real = array.real
+    return np.lib.stride_tricks.as_strided(
+        real, (*array.shape, 2), (*array.strides, real.itemsize), writeable=array.flags.writeable
+    )
 
 
 def address_of(array: np.ndarray) -> int:

@@ -43,6 +43,7 @@ class Declaration:
     drawn: Entries | None = None
     packed: bool = False
     elements: tuple[float, ...] | None = None
+    is_complex: bool = False
 
 
 def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Declaration:
@@ -54,7 +55,11 @@ def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Decl
     if isinstance(described, ast.Call):
         properties = reader.properties(described)
         described = described.func
-    name, kind = node.target.id, reader.element(described)
+    name, written = node.target.id, reader.element(described)
+    kind = COMPLEX.get(written, written)
+    if kind != written:
+        _check_complex(statement, written, properties, node)
+        properties["is_complex"] = True
     if isinstance(described, ast.Subscript):
         properties["shape"] = reader.shape(described)
     if node.value is not None:
@@ -70,6 +75,8 @@ def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Decl
 
 
 EXAMPLE = "x: float32[n, 64](order=(1, 0), leading=96), or t: int32[n](index < 8)"
+COMPLEX = {"complex64": "float32", "complex32": "float16", "complex_bfloat16": "bfloat16"}
+"""Dtypes of complex numbers, and those of their parts."""
 PACKED = "packed"
 CODES = {name: bits for name, bits in INTEGERS.items() if name.startswith("u")}
 """Packed elements that are indices, too: their bits, by dtype."""
@@ -85,6 +92,8 @@ class _Reader:
         name = node.value if isinstance(node, ast.Subscript) else node
         if not isinstance(name, ast.Name):
             self.statement.fail(f"malformed declaration; allowed: {EXAMPLE}", node.col_offset)
+        if name.id in COMPLEX:
+            return name.id
         try:
             return dtype(name.id).name
         except InputError as error:
@@ -175,6 +184,16 @@ class _Reader:
 
     def _fail(self, node: ast.expr, problem: str) -> NoReturn:
         self.statement.fail(problem, node.col_offset)
+
+
+def _check_complex(
+    statement: Statement, kind: str, properties: Mapping[str, Any], node: ast.AnnAssign
+) -> None:
+    """Refuse properties that arrays of complex numbers do not have."""
+    if node.value is not None:
+        statement.fail(f"a constant of {kind}; allowed: real ones, such as {CONSTANT}")
+    if other := next((name for name in properties if name != "order"), None):
+        statement.fail(f"{other} of {kind}; allowed: order, or an array of real numbers")
 
 
 def _check_entries(declared: Declaration) -> None:

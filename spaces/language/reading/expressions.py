@@ -34,7 +34,9 @@ MAX_JOINED = 8
 """The most that ``and``, ``or`` and ``not`` may occur in the condition of a ``select``."""
 MAX_TABLES = 8
 """Tables that an index is read from, one by an entry of the other."""
-CALLED = (*FUNCTIONS, *spelt.FUNCTIONS, *spelt.CONDITIONS, "select", "inside", "size")
+OF_COMPLEX = ("real", "imag", "conj")
+"""Functions of complex numbers, which :mod:`.pairs` takes apart."""
+CALLED = (*FUNCTIONS, *spelt.FUNCTIONS, *spelt.CONDITIONS, "select", "inside", "size", *OF_COMPLEX)
 """Names that are called like functions."""
 MOST_SHOWN = 40
 """Characters of an expression that a message repeats."""

@@ -6,6 +6,7 @@ A program has a line for each stage, ``name[axes] = expression``, and lines that
     x: bfloat16[r, c](order=(1, 0))          an array's dtype, shape, order, leading dimension
     t: int32[r](sorted < 8)                  and that its values are indices
     C: float32[2, 2] = {0, 1, -1, 0}         or what they are, for good
+    z: complex64[r]                          pairs of real numbers, which z[r, 0], z[r, 1] are
     where j <= i                             what bounds all reductions over an axis it names
     y[i] = sum[j: j <= i](x[j])              what bounds this reduction alone
     -> y, mean                               the outputs; by default the last stage
@@ -96,11 +97,14 @@ class _Reader:
 
     def program(self, dtype: str) -> Program:
         """Return the program of all that was read."""
+        from tilewright.spaces.language.reading.pairs import in_parts  # by algebra of programs
+
         read = Bounded(self._names.axes, tuple(self.stages), tuple(self.conditions))
         made = bounded(read, self.domains, {*self._names.ranks, *(s.name for s in self.stages)})
         _check_count(made)
         named = self._outputs()
-        arrays = Arrays(made.extents, made.stages, made.conditions, self.declared, named, dtype)
+        made, declared = in_parts(made, self.declared, self._names.ranks)
+        arrays = Arrays(made.extents, made.stages, made.conditions, declared, named, dtype)
         extents = tuple(made.extents.items())
         return Program(extents, arrays.operands, made.stages, made.conditions, arrays.outputs)
 
