@@ -87,6 +87,11 @@ class RowAccess:
             return f"tw_store_most_{dtype}({where}, {value}, {vector.left});"
         return f"tw_{'stream' if streaming else 'store'}_{dtype}({where}, {value});"
 
+    def ahead(self, place: RowAddress, vector: Vector, lanes: int) -> str:
+        """Return C text of the elements from a vector's first to the next at which whole vectors
+        are aligned."""
+        return f"tw_to_line_{self._dtype(place)}({self._where(place, vector)}) % {lanes}"
+
     def add(self, place: RowAddress, value: str, vector: Vector) -> str:
         """Return the line that adds a vector to the elements of an array."""
         dtype, where = self._dtype(place), self._where(place, vector)

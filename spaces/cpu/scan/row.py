@@ -18,6 +18,7 @@ from tilewright.spaces.cpu.scan.prelude import BACKWARDS, FORWARDS
 from tilewright.spaces.cpu.vectors.long_sums import BLOCK
 from tilewright.spaces.cpu.vectors.reducers import identity, joined, taken
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction
+from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.derivation.scans.view import Scan
 from tilewright.spaces.derivation.scopes import Scope
 from tilewright.spaces.kernels.text import C
@@ -52,11 +53,25 @@ class ScanRow:
             vectors = [Vector((start,), left) for start in starts]
             return self._block(access, row, vectors, outputs)
 
-        loops = [self._turns("begin", "whole", width, block(self.vectors, None))]
-        if extent % width:
-            left = f"{extent} - j" if extent % self.lanes else None
-            loops.append(self._turns("whole", "end", self.lanes, block(1, left)))
-        lines.append(f"const long whole = begin + (end - begin) / {width} * {width};")
+        if outputs and (place := self._unaligned):
+            ahead = access.ahead(place, Vector((variable("begin"),), None), self.lanes)
+            lines += [
+                f"const long head = tw_least(end - begin, {ahead}), first = begin + head;",
+                f"const long whole = first + (end - first) / {width} * {width};",
+                f"const long full = whole + (end - whole) / {self.lanes} * {self.lanes};",
+            ]
+            loops = [
+                C.when("head > 0", ["const long j = begin;", *block(1, "head")]),
+                self._turns("first", "whole", width, block(self.vectors, None)),
+                self._turns("whole", "full", self.lanes, block(1, None)),
+                C.when("full < end", ["const long j = full;", *block(1, "end - j")]),
+            ]
+        else:
+            loops = [self._turns("begin", "whole", width, block(self.vectors, None))]
+            if extent % width:
+                left = f"{extent} - j" if extent % self.lanes else None
+                loops.append(self._turns("whole", "end", self.lanes, block(1, left)))
+            lines.append(f"const long whole = begin + (end - begin) / {width} * {width};")
         in_order = loops[::-1] if self.view.backwards else loops
         return [*lines, *(line for loop in in_order for line in loop)]
 
@@ -86,6 +101,14 @@ class ScanRow:
     @property
     def _column(self) -> str:
         return f"const long i = {'begin + end - 1 - t' if self.view.backwards else 't'};"
+
+    @property
+    def _unaligned(self) -> RowAddress | None:
+        """The place of an output that is streamed, and whose rows may begin anywhere within a
+        vector: a part of one comes before whole ones, which are aligned."""
+        places = [output.place for output in self.view.outputs]
+        apart = (p for p in places if any(step % self.lanes for step in p.rows))
+        return next(apart, None) if self.streaming else None
 
     def _turns(self, first: str, end: str, step: int, lines: Sequence[str]) -> list[str]:
         """Return a loop over ``j`` from ``first`` to before ``end``, or backwards over the same."""
@@ -136,9 +159,10 @@ class ScanRow:
         return f"tw_final{self._way}({sums})"
 
     def _term(self, scope: Scope, r: ChainReduction, vector: Vector) -> str:
-        """Return the terms of a vector; those of nothing where lanes past the row come first."""
+        """Return the terms of a vector; those of nothing where lanes past its own are not the last
+        that count."""
         term = scope.text(r.element)
-        if self.view.backwards and vector.left:
+        if vector.left and (self.view.backwards or vector.left == "head"):
             return f"tw_select(tw_first({vector.left}), {term}, {identity(r.reducer)})"
         return term
 

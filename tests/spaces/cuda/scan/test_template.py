@@ -60,7 +60,7 @@ def test_every_rule_refuses_something_and_says_why():
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in str(CudaScan.refuses(w, H200))
+    assert words in str(CudaScan.why_not(w, H200))
 
 
 def test_no_quadratic_kernel_serves_what_scans_do():
