@@ -24,8 +24,13 @@ from tilewright.measure.drawing.program_sensitivity import (
     sensitivity,
 )
 from tilewright.measure.drawing.sampling import axes_of_rows, points, sample, sizes_of_rows
+from tilewright.spaces.derivation.recurrent.view import Recurrence
 from tilewright.spaces.derivation.rounding.allowance import allowed
-from tilewright.spaces.derivation.rounding.carried import carried_linearly, stages_of
+from tilewright.spaces.derivation.rounding.carried import (
+    carried_linearly,
+    points_of_steps,
+    stages_of,
+)
 from tilewright.spaces.derivation.rounding.rows import Rows, row_axis
 from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.language.program import Program, Stage
@@ -38,8 +43,8 @@ SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 24
 """Points of the largest stage that the host evaluates for a draw, and for a final comparison."""
 POINT_SECONDS = 0.25e-6
 """Seconds for one of these points."""
-PIECE = 1 << 16
-"""Points evaluated at a time."""
+PIECE, PIECE_OF_STATE = 1 << 16, 1 << 20
+"""Points evaluated at a time; of a state more, beside those that each walk takes."""
 ATTEMPTS = 16
 """Draws of a small program, of which the most sensitive is taken."""
 
@@ -91,8 +96,7 @@ class ProgramDraw:
         carried = carried_linearly(program)
         if carried is not None and self.rows is not None and carried.position in self.rows.which:
             carried = None
-        axes = axes_of_rows(program, carried)
-        sizes = sizes_of_rows(program, PIECE, axes, kept=1, carried=carried)
+        axes, sizes = axes_of_rows(program, carried), _sizes_of_piece(program, carried)
         which = {axis: np.arange(program.extent[axis]) for axis in axes}
         which |= self.rows.which if self.rows else {}
         cut = [
@@ -178,11 +182,16 @@ def evaluation_bytes(program: Program) -> int:
     themselves."""
     drawing = 2 * 8 * max((operand.size for operand in program.operands), default=0)
     carried = carried_linearly(program)
-    axes = axes_of_rows(program, carried)
-    sizes = sizes_of_rows(program, PIECE, axes, kept=1, carried=carried)
+    sizes = _sizes_of_piece(program, carried)
     every = program.stages if carried is None else stages_of(carried)
     stages = sum(_elements(program, stage, sizes) for stage in every)
     return BETWEEN + max(drawing, WIDE * stages)
+
+
+def _sizes_of_piece(program: Program, carried: Recurrence | None) -> dict[str, int]:
+    """Choose the sizes of all axes for rows that are evaluated at a time."""
+    most = PIECE if carried is None else PIECE_OF_STATE + points_of_steps(carried)
+    return sizes_of_rows(program, most, axes_of_rows(program, carried), kept=1, carried=carried)
 
 
 def _elements(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:

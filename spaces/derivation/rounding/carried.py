@@ -97,8 +97,13 @@ def points_of_state(view: Recurrence, sizes: Mapping[str, int]) -> int:
     pairs = count(*view.rows, view.position) * block // 2
     if view.decay is not None:
         pairs *= count(*(a for a in (*view.inner, view.lane) if a in view.decay.axes))
-    steps = count(view.position) // block
-    return STEP * steps + (passed if block == 1 else passed // TERMS) + pairs
+    return points_of_steps(view) + (passed if block == 1 else passed // TERMS) + pairs
+
+
+def points_of_steps(view: Recurrence) -> int:
+    """Estimate the points that take as long as walking along all positions, however few rows there
+    are."""
+    return STEP * (view.extent(view.position) // block_of(view))
 
 
 def carried_sum(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.spaces.recurrent_programs import TEXTS, extents_of
 from tilewright.measure.drawing import programs
 from tilewright.measure.drawing.draw import are_for, check_sensitivity, fresh_inputs, one_draw
 from tilewright.spaces.errors import InputError
@@ -106,3 +107,28 @@ def test_equal_programs_of_other_names_have_inputs_of_their_own():
     fresh = fresh_inputs(one, 1)
     assert are_for(fresh, one)
     assert not are_for(fresh, other)
+
+
+@pytest.mark.parametrize(("name", "lanes"), [("selective", 512), ("state space", 64)])
+def test_pieces_of_a_state_walk_along_positions_a_few_times(name, lanes):
+    extents = extents_of(name, t=1024, s=1024, d=16, e=lanes, h=64)
+    work = workload(TEXTS[name], **extents)
+    draw = fresh_inputs(work, 1).draw(1, final=True)
+    assert draw.rows is None
+    pieces = [rows.which for rows in draw._pieces()]
+    assert 1 < len(pieces) < 20
+    axis = "e" if name == "selective" else "h"
+    found = np.sort(np.concatenate([which[axis] for which in pieces]))
+    np.testing.assert_array_equal(found, np.arange(extents[axis]))
+    assert all("t" not in which for which in pieces)
+
+
+def test_states_are_judged_at_all_positions_and_right_in_pieces(monkeypatch):
+    monkeypatch.setattr(programs, "PIECE_OF_STATE", 1 << 10)
+    work = workload(TEXTS["state space"], **extents_of("state space", h=5))
+    draw = fresh_inputs(work, 1).draw(1, final=True)
+    assert len(list(draw._pieces())) > 1
+    low, high = draw.allowed()["y"]
+    exact = work.outputs[0].element.cast(evaluate(work.program, draw.inputs)["y"])
+    assert agrees(exact, low, high).all()
+    assert np.isfinite(low).all()
