@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from tilewright.costmodel.predictors.blend import Blend
 
 
-def _load_early() -> None:
+def load_early() -> None:
+    """Begin to load what models learn with: a second of imports, needed after the first batch."""
+    threading.Thread(target=_load, daemon=True).start()
+
+
+def _load() -> None:
     with suppress(InputError):  # the search will say so
         load_xgboost()
 
@@ -72,8 +77,6 @@ def learned_model(space: Space, base: Predictor | None = None) -> Learner:
     from tilewright.costmodel.model import Settings, XGBoostModel
     from tilewright.costmodel.stacked import StackedModel
 
-    # Half a second of imports, needed only once the first batch is measured.
-    threading.Thread(target=_load_early, daemon=True).start()
     if base:
         return StackedModel(base, Settings(), only(space))
     return XGBoostModel(space_for=only(space))

@@ -19,6 +19,7 @@ from tilewright.costmodel.interfaces import CostModel
 from tilewright.measure.records.measurement import ErrorKind, Measurement, Place, Status
 from tilewright.measure.records.record import Record
 from tilewright.measure.records.run import Run
+from tilewright.scheduler.defaults import load_early
 from tilewright.scheduler.opening import opened
 from tilewright.scheduler.query import MOST_ANSWERS
 from tilewright.scheduler.strategies.registry import EVOLUTIONARY
@@ -394,6 +395,7 @@ class Study:
                 if self._make is not None:
                     self._search = self._make(self.space)
                 else:
+                    load_early()
                     self._search = new_search(self.space, self._database, *self._options)
             told, self._told = self._told, []
             self.teach(told)

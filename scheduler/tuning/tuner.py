@@ -18,7 +18,12 @@ from tilewright.costmodel.interfaces import CostModel
 from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import new_job_id
-from tilewright.scheduler.defaults import build_helpers, default_pace, local_executor
+from tilewright.scheduler.defaults import (
+    build_helpers,
+    default_pace,
+    load_early,
+    local_executor,
+)
 from tilewright.scheduler.limits import check_memory
 from tilewright.scheduler.strategies.registry import EVOLUTIONARY, factory
 from tilewright.scheduler.strategies.search import Search
@@ -40,6 +45,7 @@ from tilewright.scheduler.tuning.budget import SECONDS, TRIALS, Budget, Effort, 
 from tilewright.scheduler.tuning.events import OnProgress, Started, TuningResult
 from tilewright.scheduler.tuning.ledger import Ledger
 from tilewright.scheduler.tuning.loop import Tuning
+from tilewright.scheduler.tuning.pace import LEAST_BATCH
 from tilewright.scheduler.tuning.runs.run_log import new_run
 from tilewright.scheduler.tuning.searching import new_search
 from tilewright.scheduler.tuning.set_up import search_options, set_up
@@ -163,6 +169,8 @@ class Tuner:
             watch.tasks = tasks
             if self._suite is not None:
                 self._shared = SharedModel([task.space for task in tasks])
+            if self._learns(budget):
+                load_early()
             order = partial(self._ordered, tasks)
             stop = Tuning(tasks, executor, ledger, budget, order).run()
         return watch.result(stop)
@@ -218,6 +226,11 @@ class Tuner:
         if member.sections:
             own["sections"] = dict(member.sections)
         return own | {"suite": self._suite.title, "objective": str(self._objective)}
+
+    def _learns(self, budget: Budget) -> bool:
+        """Tell whether a model learns, which it does not from the one batch that few trials are."""
+        is_ours = self._make_search == self._search_by_name and self._strategy == EVOLUTIONARY
+        return is_ours and budget.trials > LEAST_BATCH
 
     def _search_by_name(self, space: Space) -> Search:
         if self._suite is None:

@@ -53,6 +53,16 @@ def test_everything_named_is_there():
         _ = tilewright.nonsense
 
 
+FEW = "import sys, tilewright; tilewright.tune('matmul m=8 n=8 k=8', trials={}, database='t.db')"
+
+
+@pytest.mark.parametrize(("trials", "loaded"), [(2, False), (8, True)])
+def test_xgboost_is_loaded_where_a_model_learns(trials, loaded, tmp_path):
+    text = f"{FEW.format(trials)}; print('xgboost' in sys.modules)"
+    done = python("-c", text, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1:] == [str(loaded)], done.stderr
+
+
 def test_importing_it_loads_no_heavy_library(tmp_path):
     heavy = "{'torch', 'ray', 'cuda', 'xgboost', 'sqlalchemy', 'alembic', 'pandas', 'matplotlib'}"
     done = python("-c", f"import sys, tilewright; print({heavy} & set(sys.modules))", cwd=tmp_path)
