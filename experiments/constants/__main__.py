@@ -1,4 +1,4 @@
-"""Products with Clebsch-Gordan coefficients beside e3nn and torch, in turns; see README.md."""
+"""Clebsch-Gordan and complex products beside e3nn and torch, in turns; see README.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.constants.cases import CASES, Call, Coupling
+from experiments.constants.cases import CASES as COUPLINGS
+from experiments.constants.cases import Call, Coupling
+from experiments.constants.spectral import CASES as SPECTRAL
+from experiments.constants.spectral import Spectral
 from experiments.resuming import write_run
 from experiments.turns import in_turns, medians, ratio
 from tilewright import Target, detect_target
@@ -21,10 +24,13 @@ from tilewright.spaces.registry import space_for
 from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
 
+CASES: Mapping[str, Coupling | Spectral] = {**COUPLINGS, **SPECTRAL}
 OUT = Path(__file__).parent / "results"
 
 
-def compare(case: Coupling, edges: int, target: Target, schedules: int, rounds: int) -> Any:
+def compare(
+    case: Coupling | Spectral, edges: int, target: Target, schedules: int, rounds: int
+) -> Any:
     """Return the times of our kernel and of the rivals, in turns."""
     workload = workload_of(case.program(edges))
     arrays = workload.make_inputs(1)
@@ -37,12 +43,17 @@ def compare(case: Coupling, edges: int, target: Target, schedules: int, rounds: 
     own = times.pop("own")
     ratios = {name: ratio(other, own) for name, other in times.items()}
     return {
-        "coefficients": [int(np.count_nonzero(case.coefficients)), case.coefficients.size],
         "seconds": medians({"own": own, **times}),
+        **({"coefficients": _counted(case)} if isinstance(case, Coupling) else {}),
         "bytes": workload.least_bytes,
         "ratios": {name: {"median": m, "quartiles": q} for name, (m, q) in ratios.items()},
         "schedule": str(found.schedule),
     }
+
+
+def _counted(case: Coupling) -> list[int]:
+    """Return the numbers of coefficients that are not zero, and of all."""
+    return [int(np.count_nonzero(case.coefficients)), case.coefficients.size]
 
 
 def fastest(
@@ -90,7 +101,7 @@ def main(given: Sequence[str] | None = None) -> None:
         own = found[name] = compare(CASES[name], asked.edges, target, asked.schedules, asked.rounds)
         times = ", ".join(f"{who} {s * 1e3:.2f} ms" for who, s in own["seconds"].items())
         ratios = ", ".join(f"{who} {r['median']:.2f}" for who, r in own["ratios"].items())
-        print(f"{name:28} {times}: over ours {ratios}", flush=True)
+        print(f"{name:46} {times}: over ours {ratios}", flush=True)
     results = {
         "torch": torch.__version__,
         "edges": asked.edges,

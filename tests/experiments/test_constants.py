@@ -1,4 +1,4 @@
-"""The experiment with Clebsch-Gordan coefficients, at sizes that take no time."""
+"""The experiment with Clebsch-Gordan coefficients and complex numbers, at small sizes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from experiments.constants.__main__ import main
+from experiments.constants.__main__ import compare, main
+from experiments.constants.spectral import CASES, Spectral
+from tilewright import detect_target
 
 
 def test_cases_are_compared_and_written(tmp_path):
@@ -18,3 +20,10 @@ def test_cases_are_compared_and_written(tmp_path):
     assert own["coefficients"] == [10, 256]
     assert own["schedule"].startswith("map")
     assert all(ratio["median"] > 0 for ratio in own["ratios"].values())
+
+
+@pytest.mark.parametrize("case", [Spectral(2, 3, 4, 9), Spectral(2, 3, 4, 9, "mbi", "mio")])
+def test_complex_products_are_those_of_torch(case):
+    assert {case.y for case in CASES.values()} == {"bom", "mbo"}
+    found = compare(case, 0, detect_target("cpu", 1), 1, 2)
+    assert set(found["ratios"]) == {"torch.einsum", "torch.bmm"}
