@@ -92,7 +92,7 @@ def test_forms_agree_at_all_lengths(name, i, j, tmp_path):
 def agrees_at_random(seed: int, folder: Path) -> bool:
     """Whether a random form is served; what is served agrees."""
     w = Computation("program", (), random_form(seed), "")
-    if ChainedTemplate.refuses(w, TARGET):
+    if ChainedTemplate.why_not(w, TARGET):
         return False
     assert complaints(w, kernels(w, 2, seed), folder / str(seed)) == [], w
     return True
@@ -248,7 +248,7 @@ def test_planted_bugs_are_found(which, tmp_path):
     ],
 )  # fmt: skip
 def test_refusals_say_what_is_needed(w, words):
-    assert words in ChainedTemplate.refuses(w, TARGET)
+    assert words in ChainedTemplate.why_not(w, TARGET)
 
 
 def test_every_rule_refuses_something_and_says_why():

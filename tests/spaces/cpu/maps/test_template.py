@@ -180,7 +180,7 @@ def test_wild_indices_are_bounded(tmp_path):
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in MapTemplate.refuses(w, this_cpu())
+    assert words in MapTemplate.why_not(w, this_cpu())
 
 
 @pytest.mark.parametrize(("step", "narrow"), [(14, True), (16, False)])

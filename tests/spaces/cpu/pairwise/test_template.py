@@ -226,7 +226,7 @@ def test_parts_of_keys_are_added_up_in_one_order(name: str, tmp_path: Path) -> N
 )
 def test_refusals_say_what_is_needed(text: str, words: str) -> None:
     made = Computation("program", (), program(text, **extents_of(text)), "")
-    assert words in str(PairwiseTemplate.refuses(made, TARGET))
+    assert words in str(PairwiseTemplate.why_not(made, TARGET))
 
 
 def test_every_rule_refuses_something_and_says_why() -> None:

@@ -176,7 +176,7 @@ def test_nothing_is_turned_where_nothing_would_be_beside_another(body):
     head, _, _ = text_of("sparse times dense", True, 50).rpartition(";")
     extents = {"m": 7} if "m]" in body or "m," in body else {}
     w = workload(f"{head}; {body}", r=5, e=40, **extents)
-    assert "would be neighbours" in TurnedRagged.refuses(w, machine())
+    assert "would be neighbours" in TurnedRagged.why_not(w, machine())
 
 
 @pytest.mark.parametrize("kind", ["uint16", "int8", "int64"])
@@ -297,7 +297,7 @@ def test_every_planted_bug_is_found(tmp_path):
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in RaggedTemplate.refuses(w, this_cpu())
+    assert words in RaggedTemplate.why_not(w, this_cpu())
 
 
 def test_no_kernel_of_rectangles_serves_what_ranges_do():

@@ -177,7 +177,7 @@ def test_every_planted_bug_is_found(bug, tmp_path):
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in str(RecurrentTemplate.refuses(w, this_cpu()))
+    assert words in str(RecurrentTemplate.why_not(w, this_cpu()))
 
 
 def test_state_spaces_are_served():

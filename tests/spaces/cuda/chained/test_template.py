@@ -64,7 +64,7 @@ def test_what_products_cannot_multiply_is_refused_in_words(text, why):
     }
     dtype = dtypes.get(why, "float16")
     extents = {"b": 1, "h": 2, "i": 4, "j": 5, "d": 6, "e": 7}
-    found = CudaChained.refuses(workload(text, **extents, dtype=dtype), H200)
+    found = CudaChained.why_not(workload(text, **extents, dtype=dtype), H200)
     assert found is not None
     assert why in found
 
@@ -97,8 +97,8 @@ def test_float8_takes_hardware_that_converts_it():
     cache = "k: float8_e4m3fn\nv: float8_e4m3fn\n" + FORMS["grouped heads"]
     held = workload(cache, b=1, h=4, i=4, j=64, d=32, e=32, dtype="bfloat16")
     for work, others in ((SHORT, ["chained_hopper"]), (held, [])):
-        assert "sm_80 does not convert float8_e4m3fn" in (CudaChained.refuses(work, A100) or "")
-        assert CudaChained.refuses(work, cuda_target("sm_89")) is None
+        assert "sm_80 does not convert float8_e4m3fn" in (CudaChained.why_not(work, A100) or "")
+        assert CudaChained.why_not(work, cuda_target("sm_89")) is None
         assert list(space_for(work, H200).templates) == [*others, "chained"]
 
 
@@ -136,7 +136,7 @@ def test_what_a_product_means_in_float32_is_not_rounded_to_16_bits(text, factor)
     work = Computation("program", (), made(text, "bfloat16"), "")
     why = f"{factor} would be rounded to bfloat16, in a product that means float32"
     advice = "allowed: a cast in the text, bfloat16(...)"
-    assert CudaChained.refuses(work, H200) == f"{why}; {advice}"
+    assert CudaChained.why_not(work, H200) == f"{why}; {advice}"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_what_a_product_means_in_float32_is_not_rounded_to_16_bits(text, factor)
 )
 def test_what_is_cast_or_stands_beside_16_bits_may_be_rounded(text):
     work = Computation("program", (), made(text, "bfloat16"), "")
-    assert CudaChained.refuses(work, H200) is None
+    assert CudaChained.why_not(work, H200) is None
 
 
 TWO_VALUES = (
@@ -175,7 +175,7 @@ HEADS = {"b": 1, "h": 2, "i": 64, "j": 128}
 )
 def test_what_leaves_a_block_no_room_for_any_tile_is_left_to_others(text, extents, why, target):
     work = workload(text, **extents, **HALF)
-    assert (CudaChained.refuses(work, target) or "").startswith(why)
+    assert (CudaChained.why_not(work, target) or "").startswith(why)
     space = space_for(work, target)
     assert "staged" in space.templates
     assert len(space.sample(np.random.default_rng(0), 4)) == 4
@@ -184,7 +184,7 @@ def test_what_leaves_a_block_no_room_for_any_tile_is_left_to_others(text, extent
 @pytest.mark.parametrize("depth", [2400, 2416])
 def test_the_longest_rows_that_it_serves_have_tiles(depth):
     work = workload("y[i] = argmax[j](sum[d](x[i,d] * u[j,d]))", i=64, j=128, d=depth, **HALF)
-    assert CudaChained.refuses(work, H200) is None
+    assert CudaChained.why_not(work, H200) is None
     assert len(space_for(work, H200).sample(np.random.default_rng(0), 4))
 
 

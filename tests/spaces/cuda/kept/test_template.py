@@ -137,10 +137,10 @@ def test_every_rule_refuses_something_and_says_why():
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in CudaKept.refuses(w, TARGET)
+    assert words in CudaKept.why_not(w, TARGET)
 
 
 @pytest.mark.parametrize("share", [2, 4, 8])
 def test_several_outputs_of_a_channel_are_served_where_images_lie_in_rows(share):
     w = workload("conv2d", n=2, c=3, h=9, w=9, o=3 * share, groups=3, r=3, s=3)
-    assert CudaKept.refuses(w, TARGET) is None
+    assert CudaKept.why_not(w, TARGET) is None

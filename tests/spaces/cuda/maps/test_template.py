@@ -107,10 +107,10 @@ def test_every_rule_refuses_something_and_says_why():
     ],
 )
 def test_refusals_say_why(w, words):
-    assert words in CudaMap.refuses(w, TARGET)
+    assert words in CudaMap.why_not(w, TARGET)
 
 
 def test_float8_needs_hardware_that_converts_it():
     w = workload("y: float8_e4m3fn; y[j, i] = x[i, j]", i=64, j=64)
-    assert CudaMap.refuses(w, TARGET) is None
-    assert "float8" in CudaMap.refuses(w, cuda_target("sm_80"))
+    assert CudaMap.why_not(w, TARGET) is None
+    assert "float8" in CudaMap.why_not(w, cuda_target("sm_80"))

@@ -52,7 +52,7 @@ class TestCudaPairwise(TemplateContract):
 )
 def test_refusals_say_what_is_needed(text: str, words: str) -> None:
     made = workload_of(gradient(text, "q,k,v", "y,lse"))
-    reason = str(CudaPairwise.refuses(made, A100))
+    reason = str(CudaPairwise.why_not(made, A100))
     assert any(each in reason for each in words.split("|")), reason
 
 
@@ -60,13 +60,13 @@ def test_what_a_product_means_in_float32_is_not_rounded() -> None:
     text = "q: float32\ns[i,j] = sum[d](q[i,d] * k[j,d])\ny[i,e] = sum[j](s[i,j] * v[j,e])"
     made = workload(text, i=32, j=32, d=16, e=16, dtype=HALF)
     reason = "q[i, d] would be rounded to bfloat16, in a product that means float32"
-    assert CudaPairwise.refuses(made, H200) == reason
+    assert CudaPairwise.why_not(made, H200) == reason
 
 
 def test_products_of_two_dtypes_of_16_bits_are_refused() -> None:
     text = "k: float16\ns[i,j] = sum[d](q[i,d] * k[j,d])\ny[i,e] = sum[j](s[i,j] * v[j,e])"
     made = workload(text, i=32, j=32, d=16, e=16, dtype=HALF)
-    assert "products are of bfloat16, float16" in str(CudaPairwise.refuses(made, H200))
+    assert "products are of bfloat16, float16" in str(CudaPairwise.why_not(made, H200))
 
 
 def test_every_rule_refuses_something_and_says_why() -> None:
