@@ -47,6 +47,7 @@ class OpenFunction:
             (place, dimension) for place, dimension in enumerate(inputs) if dimension is not None
         )
         self.largest = self._calling.inputs[self._sized].shape[self._dimension]
+        self._each = space.workload.extents[axis] // self.largest
         self._calls: dict[int, Callable[..., Any]] = {}
 
     def __call__(self, /, *arrays: Any, out: Any = None, **on: Any) -> Any:
@@ -79,7 +80,9 @@ class OpenFunction:
         arrays = (*self._calling.inputs, *self._calling.outputs)
         sized = [_resized(*each, size) for each in zip(arrays, self._places, strict=True)]
         count = len(self._calling.inputs)
-        return self._called(size, Calling(sized[:count], sized[count:], self._calling.order))
+        return self._called(
+            size * self._each, Calling(sized[:count], sized[count:], self._calling.order)
+        )
 
 
 def _resized(array: Array, dimension: int | None, size: int) -> Array:

@@ -25,7 +25,8 @@ def opened(call: Call, workload: Workload, axis: str) -> Call:
 
 def dimensions(workload: Workload, axis: str) -> dict[str, int]:
     """Return the dimension of each array that is an axis which :func:`why_not_outermost` has no
-    reason against, or :func:`why_no_open_rows`; arrays without it are left out."""
+    reason against, or :func:`why_no_open_rows` or
+    :func:`why_no_open_batch`; arrays without it are left out."""
     if isinstance(workload, Contraction):
         arrays = (*workload.indexed, *workload.outputs)
         return {a.name: a.axes.index(axis) for a in arrays if axis in a.axes}
@@ -70,6 +71,18 @@ def why_no_open_rows(product: Product, axis: str) -> str | None:
     they are the outermost axis."""
     if axis != product.row or product.batch:
         return f"{axis} is not the rows of one product"
+    return _why_not_outermost_of(product, axis)
+
+
+def why_no_open_batch(product: Product, axis: str) -> str | None:
+    """Say the same for the axis of a batch: the slowest one can be open, where it is the outermost
+    axis."""
+    if axis not in product.batch[:1]:
+        return f"{axis} is not the slowest axis of a batch of products"
+    return _why_not_outermost_of(product, axis)
+
+
+def _why_not_outermost_of(product: Product, axis: str) -> str | None:
     work = product.workload
     arrays = (*work.factors, *work.epilogue_inputs, work.output)
     own = (o for o in arrays if axis in o.axes)

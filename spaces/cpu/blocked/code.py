@@ -23,6 +23,7 @@ from tilewright.spaces.cpu.blocked.blocking import Blocking, blocking
 from tilewright.spaces.cpu.blocked.memory import Memory
 from tilewright.spaces.cpu.tiles.epilogue import finish_function
 from tilewright.spaces.cpu.tiles.kernel_parts import (
+    batches_given,
     open_rows,
     pointer,
     pointers,
@@ -41,7 +42,8 @@ class ContractionCode:
     """The kernel called ``entry`` that computes ``product`` under the decisions ``values``.
 
     If it ``is_open``, a call gives its number of rows, up to the product's: workers divide these,
-    and there is a micro-kernel for each height that the last tile may have.
+    and there is a micro-kernel for each height that the last tile may have. If its
+    ``batch_is_open``, a call gives the extent of the slowest axis of the batch.
     """
 
     product: Product
@@ -49,6 +51,7 @@ class ContractionCode:
     lanes: int
     entry: str
     is_open: bool = False
+    batch_is_open: bool = False
 
     @cached_property
     def blocks(self) -> Blocking:
@@ -172,7 +175,12 @@ class ContractionCode:
             f"  float *own = (float *)call->workspace + {worker * memory.floats};",
             f"  {packed} *pl = (void *)own, *pr = pl + {left_floats};",
             f"  float *sums = own + {left_floats + right_floats};",
-            *mapping.emit(worker, self._part, extents=(product.batches, *chunks), prefix="n"),
+            *mapping.emit(
+                worker,
+                self._part,
+                extents=(batches_given(product, self.batch_is_open), *chunks),
+                prefix="n",
+            ),
             "}",
         ]
 

@@ -28,7 +28,7 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.contraction import Contraction
-from tilewright.spaces.workloads.open_axis import why_no_open_rows
+from tilewright.spaces.workloads.open_axis import why_no_open_batch, why_no_open_rows
 from tilewright.spaces.workloads.product import Product, product_of
 from tilewright.spaces.workloads.several import product_writing_several
 from tilewright.spaces.workloads.workload import Workload
@@ -77,20 +77,23 @@ class BlockedTemplate(CpuTemplate):
         """Compute quantities for columns of schedules: see ``spaces.cpu.blocked.traffic``."""
         return contraction_quantities(self.product, self.cpu, columns)
 
-    def _code(self, schedule: Schedule, entry: str, is_open: bool = False) -> Code:
+    def _code(self, schedule: Schedule, entry: str, **opened: bool) -> Code:
         from tilewright.spaces.cpu.blocked.code import ContractionCode
 
-        return ContractionCode(self.product, schedule.values, self.lanes, entry, is_open=is_open)
+        return ContractionCode(self.product, schedule.values, self.lanes, entry, **opened)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why an axis cannot be open: only that of rows can, where one array is written."""
+        """Say why an axis cannot be open: only that of rows can, or the slowest of a batch, where
+        one array is written."""
         if self.product.workload.further:
             return "it writes several arrays"
-        return why_no_open_rows(self.product, axis)
+        why_not = why_no_open_batch if self.product.batch else why_no_open_rows
+        return why_not(self.product, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
-        """Return the kernel of any number of rows, up to the product's."""
-        code = self._code(schedule, f"{self.entry(schedule)}_open", is_open=True)
+        """Return the kernel of any number of rows or of products, up to the product's."""
+        opened = {"batch_is_open" if self.product.batch else "is_open": True}
+        code = self._code(schedule, f"{self.entry(schedule)}_open", **opened)
         return c_kernel(self.workload, self._prelude(), code)
 
     def _prelude(self) -> str:

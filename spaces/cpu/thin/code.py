@@ -26,6 +26,7 @@ from tilewright.spaces.cpu.thin.places import ThinPlaces
 from tilewright.spaces.cpu.tiles.dot_tile import DotTile
 from tilewright.spaces.cpu.tiles.epilogue import finish_function
 from tilewright.spaces.cpu.tiles.kernel_parts import (
+    batches_given,
     open_rows,
     pointer,
     pointers,
@@ -47,7 +48,8 @@ class ThinCode:
     depth is walked in steps of ``terms`` terms each (see ``spaces.cpu.tiles.steps``).
     ``blocks_ahead`` prefetches later blocks of the depth instead of later tiles of columns. If the
     kernel ``is_open``, a call gives its number of rows, up to the product's, and there is a
-    micro-kernel for each height that the last tile may have.
+    micro-kernel for each height that the last tile may have. If its ``batch_is_open``, a call gives
+    the extent of the slowest axis of the batch.
     """
 
     product: Product
@@ -59,6 +61,7 @@ class ThinCode:
     terms: int
     blocks_ahead: bool
     is_open: bool = False
+    batch_is_open: bool = False
 
     @property
     def source(self) -> str:
@@ -162,7 +165,12 @@ class ThinCode:
             *([] if product.batch else indented(pointers(product, self._at.left, self._at.right))),
             f"  {packed} *pl = ({packed} *)call->workspace + {worker * self._at.left_floats};",
             f"  float *sums = (float *)call->workspace + {sums};",
-            *mapping.emit(worker, self._part, extents=(product.batches, *chunks), prefix="n"),
+            *mapping.emit(
+                worker,
+                self._part,
+                extents=(batches_given(product, self.batch_is_open), *chunks),
+                prefix="n",
+            ),
             "}",
         ]
 

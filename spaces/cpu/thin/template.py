@@ -30,7 +30,7 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.contraction import Contraction
-from tilewright.spaces.workloads.open_axis import why_no_open_rows
+from tilewright.spaces.workloads.open_axis import why_no_open_batch, why_no_open_rows
 from tilewright.spaces.workloads.packing import PANEL
 from tilewright.spaces.workloads.product import orient, product_of
 from tilewright.spaces.workloads.workload import Workload
@@ -97,15 +97,17 @@ class Thin(CpuTemplate):
         return thin_quantities(self, columns)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why an axis cannot be open: only that of rows can."""
-        return why_no_open_rows(self.product, axis)
+        """Say why an axis cannot be open: only that of rows can, or the slowest of a batch."""
+        why_not = why_no_open_batch if self.product.batch else why_no_open_rows
+        return why_not(self.product, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
-        """Return the kernel of any number of rows, up to the product's."""
-        code = self._code(schedule, f"{self.entry(schedule)}_open", is_open=True)
+        """Return the kernel of any number of rows or of products, up to the product's."""
+        opened = {"batch_is_open" if self.product.batch else "is_open": True}
+        code = self._code(schedule, f"{self.entry(schedule)}_open", **opened)
         return c_kernel(self.workload, self._prelude(), code)
 
-    def _code(self, schedule: Schedule, entry: str, is_open: bool = False) -> Code:
+    def _code(self, schedule: Schedule, entry: str, **opened: bool) -> Code:
         from tilewright.spaces.cpu.thin.code import ThinCode
 
         values = schedule.values
@@ -118,7 +120,7 @@ class Thin(CpuTemplate):
             dots=self.dots,
             terms=self.terms,
             blocks_ahead=self.few and not self.packed,
-            is_open=is_open,
+            **opened,
         )
 
     def _has_pairs(self) -> bool:

@@ -38,6 +38,15 @@ def open_rows(product: Product) -> str:
     return f"const long rows_given = {open_extent(product.workload.operands)};"
 
 
+def batches_given(product: Product, is_open: bool) -> int | str:
+    """Return the number of products of a batch, in a worker's function: if it ``is_open``, a call
+    gives the extent of the slowest axis, up to the product's."""
+    if not is_open:
+        return product.batches
+    each = product.batches // product.workload.extents[product.batch[0]]
+    return f"({open_extent(product.workload.operands)} * {each})"
+
+
 def tile_choice(
     name: str,
     tiles: Sequence[tuple[Tile, str]],

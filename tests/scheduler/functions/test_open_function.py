@@ -21,11 +21,16 @@ from tilewright.spaces.workloads.packing import unpack
 LARGEST = 61
 FEW = 16
 """Rows up to which products have other kernels."""
+HEADS = {"h": 2, "n": 26, "k": 17}
 FAMILIES = {
     "product": ("matmul", {"n": 70, "k": 50}),
     "epilogue": ("matmul", {"n": 70, "k": 50, "epilogue": "max(x + bias[m], 0) * r[m,n] + c[n]"}),
     "bfloat16": ("matmul", {"n": 33, "k": 50, "dtype": "bfloat16", "accumulator": "float32"}),
     "weights along the depth": ("y[m,n] = sum[k](a[m,k] * w[n,k])", {"n": 48, "k": 40}),
+    "batch": ("bmm", {"m": 30, "n": 37, "k": 24, "epilogue": "max(x + bias[n], 0)"}),
+    "batch of heads": ("y[b,h,m,n] = sum[k](x[b,h,m,k] * w[b,h,n,k])", {**HEADS, "m": 21}),
+    "batch of few rows": ("y[b,h,m,n] = sum[k](x[b,h,m,k] * w[b,h,n,k])", {**HEADS, "m": 3}),
+    "rows of groups": ("y[m,h,n] = sum[k](x[m,h,k] * w[n,k])", {**HEADS, "h": 3}),
     "softmax": ("softmax", {"c": 37}),
     "norm of heads": (
         "s[m,h] = sum[c](x[m,h,c] * x[m,h,c])\n"
@@ -50,6 +55,10 @@ EXPECTED = {
     "epilogue": lambda a, b, bias, r, c: np.maximum(a @ b + bias[:, None], 0) * r + c,
     "bfloat16": lambda a, b: a @ b,
     "weights along the depth": lambda a, w: a @ w.T,
+    "batch": lambda a, b, bias: np.maximum(a @ b + bias, 0),
+    "batch of heads": lambda x, w: x @ w.transpose(0, 1, 3, 2),
+    "batch of few rows": lambda x, w: x @ w.transpose(0, 1, 3, 2),
+    "rows of groups": lambda x, w: x @ w.T,
     "softmax": lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True),
     "norm of heads": lambda x, g, b: (
         x / np.sqrt((x * x).sum(-1, keepdims=True) + 1) * g + b[:, None, None]
@@ -61,7 +70,13 @@ EXPECTED = {
     "transposed rows and columns": lambda x, z: x.T + z.transpose(0, 2, 1),
     "rows of a table": lambda t, x, z: (x[t.astype(int)] * z).sum(-1),
 }
-AXES = {"softmax": "r", "attention": "b"}
+AXES = {
+    "softmax": "r",
+    "attention": "b",
+    "batch": "batch",
+    "batch of heads": "b",
+    "batch of few rows": "b",
+}
 
 
 def _attention(n, q, k, v):
@@ -82,8 +97,8 @@ def family(name: str) -> Family:
 def functions(of: Family, count: int, threads: int = 2, **machine: int) -> list[OpenFunction]:
     space = space_for(of.at(LARGEST), replace(as_target(f"cpu:threads={threads}"), **machine))
     rows = space.sample(np.random.default_rng(7), 4 * count)
-    schedules = [s for s in map(space.schedule, rows) if not space.why_not_open(s, of.axis)]
-    return [OpenFunction(space, s, of.axis, of.inputs, of.outputs) for s in schedules[:count]]
+    schedules = [s for s in map(space.schedule, rows) if not space.why_not_open(s, of.own_axis)]
+    return [OpenFunction(space, s, of.own_axis, of.inputs, of.outputs) for s in schedules[:count]]
 
 
 FEW_ROWS = {
