@@ -11,6 +11,7 @@ from tilewright.spaces.cpu.rows.columns import Vector
 from tilewright.spaces.cpu.vectors.vector_code import loaded
 from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.derivation.rows.column_sums import SummedRows
+from tilewright.spaces.kernels.text import C
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 from tilewright.spaces.workloads.array import Array
 
@@ -91,6 +92,38 @@ class RowAccess:
         """Return C text of the elements from a vector's first to the next at which whole vectors
         are aligned."""
         return f"tw_to_line_{self._dtype(place)}({self._where(place, vector)}) % {lanes}"
+
+    def line(self, place: RowAddress, name: str, count: int) -> str:
+        """Return the line that declares ``count`` elements, of an output's type, near the core."""
+        return f"{ARRAY_TYPES[self._dtype(place)]} {name}[{count}] __attribute__((aligned(64)));"
+
+    def keep(self, place: RowAddress, where: str, value: str) -> str:
+        """Return the line that stores a vector of an output in such elements."""
+        return f"tw_store_{self._dtype(place)}({where}, {value});"
+
+    def stream(self, place: RowAddress, vector: Vector, line: str, count: str) -> list[str]:
+        """Return the lines that store ``count`` such elements from a vector's first on, past the
+        caches where whole vectors are aligned."""
+        dtype, lanes = self._dtype(place), self.width
+
+        def some(at: str, left: str) -> str:
+            held = f"tw_load_most_{dtype}({line} + {at}, {left})"
+            return f"tw_store_most_{dtype}(to + {at}, {held}, {left});"
+
+        whole = f"tw_stream_{dtype}(to + k, tw_load_{dtype}({line} + k));"
+        return C.block(
+            f"{ARRAY_TYPES[dtype]} *to = {self._where(place, vector)};",
+            f"const long n = {count};",
+            f"const long head = tw_least(n, tw_to_line_{dtype}(to) % {lanes});",
+            *C.when("head > 0", some("0", "head")),
+            *C.loop(
+                "k",
+                "n",
+                C.when(f"k + {lanes} <= n", whole, some("k", "n - k")),
+                first="head",
+                step=lanes,
+            ),
+        )
 
     def add(self, place: RowAddress, value: str, vector: Vector) -> str:
         """Return the line that adds a vector to the elements of an array."""

@@ -90,13 +90,33 @@ class ScanRow:
             state = f"const vf s{k} = {joined(r.reducer, f'c{k}[v]', f'a{k}[v]')};"
             lines += [state, add] if r.name in self.view.exclusive else [add, state]
             known[r.name] = f"s{k}"
-        lines += self._stores(access, scope, vector) if outputs else []
+        declared: list[str] = []
+        moves: list[str] = []
+        start = self.access((*outer, variable(first)), declared)
+        count = f"tw_least({rows} - {first}, {self.lanes} * count)"
+        for n, output in enumerate(self.view.outputs) if outputs else ():
+            place, value = output.place, scope.text(output.value)
+            if not self._lies_apart(place):
+                lines.append(access.store(place, value, vector, self.streaming))
+                continue
+            declared.append(access.line(place, f"line{n}", self.vectors * self.lanes))
+            lines.append(access.keep(place, f"line{n} + {self.lanes} * v", value))
+            moves += start.stream(place, Vector((variable("i"),), None), f"line{n}", count)
         each = C.loop("v", "count", [f"const long r = {first} + {self.lanes} * v;", *lines])
         carries = [carried(r, f"{k}[v]", f"a{k}[v]") for k, r in enumerate(self.view.running)]
         cleared = [f"a{k}[v] = {identity(r.reducer)};" for k, r in enumerate(self.view.running)]
-        columns = C.loop("t", f"tw_least(end, b + {BLOCK})", [self._column, *each], first="b")
+        columns = C.loop(
+            "t", f"tw_least(end, b + {BLOCK})", [self._column, *each, *moves], first="b"
+        )
         blocks = [*C.loop("v", "count", cleared), *columns, *C.loop("v", "count", carries)]
-        return C.loop("b", "end", blocks, first="begin", step=BLOCK)
+        return [*declared, *C.loop("b", "end", blocks, first="begin", step=BLOCK)]
+
+    def _lies_apart(self, place: RowAddress) -> bool:
+        """Tell whether an output is streamed whose vectors of several rows may begin anywhere: they
+        are kept near the core until all rows of a column are there."""
+        *others, lane = place.rows
+        apart = any(step % self.lanes for step in (*others, *place.columns))
+        return self.streaming and lane == 1 and apart
 
     @property
     def _column(self) -> str:

@@ -41,7 +41,7 @@ class ScanTemplate(CpuTemplate):
     """Reductions over prefixes or suffixes of rows, in float32 or float64."""
 
     name: ClassVar[str] = "scan"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     refuses_products: ClassVar[str] = "it is a product of matrices; scans are of programs"
 
     def __init__(self, workload: Workload, target: Target) -> None:
