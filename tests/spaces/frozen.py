@@ -91,9 +91,11 @@ def kernels(space: Space, count: int) -> Iterator[Kernel]:
 
 
 def _drawn(space: Space, seed: int, count: int) -> Population:
-    """Draw valid schedules with few attempts each, as when the digests were first taken."""
+    """Draw valid schedules with few attempts each, as when the digests were first taken; with many
+    where these find none."""
     wishes = np.full((count, space.width), NO_PREFERENCE, dtype=np.int32)
-    return space.complete(wishes, np.random.default_rng(seed))
+    rows = space.complete(wishes, np.random.default_rng(seed))
+    return rows if len(rows) else space.sample(np.random.default_rng(seed), count)
 
 
 def digests(target: Target) -> Digests:

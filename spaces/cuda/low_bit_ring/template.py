@@ -65,6 +65,7 @@ class LowBitRing(CudaTemplate):
         has_warpgroups = self.cuda.has("wgmma") and not self.raised
         ways = Decision("multiply", ("mma", "wgmma")) if has_warpgroups else None
         self.decisions = (
+            *([ways] if ways else ()),
             Decision("tile_rows", rows),
             Decision("warp_tiles", self._tiles(rows)),
             Decision("warp_columns", (1, 2, 3, 4, 7, 8)),
@@ -74,7 +75,6 @@ class LowBitRing(CudaTemplate):
             Decision("interleave", TOGETHER),
             Decision("splits", SPLITS),
             Decision("scales", ("late", "early") if has_early else ("late",)),
-            *([ways] if ways else ()),
         )
         self.rules = ring_rules(self.sizes, self.cuda, has_warpgroups)
 

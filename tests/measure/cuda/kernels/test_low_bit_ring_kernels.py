@@ -326,6 +326,14 @@ def test_every_byte_is_the_exponent_of_a_power(emulator):
         np.testing.assert_array_equal(found, np.exp2(np.arange(255.0) - 127)[np.newaxis])
 
 
+def test_about_half_of_random_schedules_multiply_by_warpgroups():
+    w = product("uint4", BY_COLUMN.format(z=8, g=128), 64, 28672, 8192)
+    own = space(w, cuda_target("sm_90a"))
+    drawn = [own.schedule(row) for row in own.sample(np.random.default_rng(0), 100)]
+    share = sum(each["multiply"] == "wgmma" for each in drawn) / len(drawn)
+    assert 0.25 < share < 0.75
+
+
 BRAIN = tuple(name for name in ALL_NAMES if name != "float8_e8m0")
 HALVES = tuple(name for name in BRAIN if name != "float8_e3m4")
 
