@@ -165,3 +165,17 @@ def test_what_an_exponential_is_of_is_not_huge():
             most[name] = max(most[name], values[np.isfinite(values)].max())
     assert max(most["q"], most["k"]) < 1e8
     assert most["v"] > 1e35
+
+
+@pytest.mark.parametrize(
+    ("text", "infinite"),
+    [
+        ("y[m, n] = sum[k](a[m, k] * (q[n, k] - 8) * s[n, k // 64])", False),
+        ("y[m, n] = sum[k](a[m, k] * (q[n, k] - 8)) * s[n]", True),
+    ],
+)
+def test_scales_are_infinite_where_they_multiply_a_finished_sum(text, infinite):
+    w = workload(f"q: uint4[n, k](packed); {text}", m=64, n=128, k=128)
+    drawn = [edge.inputs["s"] for edge in with_edges(one_draw(w, 0))]
+    assert any(np.isinf(each).any() for each in drawn) is infinite
+    assert any(np.isnan(each).any() for each in drawn)
