@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kernels import rewritten
-from tilewright.measure.cuda.emulator import Emulator, verify
+from tilewright.measure.cuda.emulator import verify
 from tilewright.measure.cuda.emulator.emulator import INTERLEAVINGS
 from tilewright.measure.cuda.trusted.products import expect
 from tilewright.spaces.cuda.blocks import batch
@@ -69,11 +69,11 @@ def kernels(name: str, work: Workload, count: int) -> list[Kernel]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_random_schedules_compute_every_product(case):
+def test_random_schedules_compute_every_product(emulator, case):
     name, parameters = CASES[case]
     work = workload("matmul", **parameters)
     made = kernels(name, work, 2)
-    emulator = Emulator(made)
+    emulator.build(made)
     for kernel in made:
         assert not verify(emulator, work, kernel, INTERLEAVINGS[:1]).error_text
 
@@ -96,21 +96,21 @@ WRONG = {
 
 
 @pytest.mark.parametrize("mistake", WRONG)
-def test_mistakes_are_found(mistake):
+def test_mistakes_are_found(emulator, mistake):
     name, right, wrong = WRONG[mistake]
     parameters = {"mma": PRIMES, "hopper": HEADS, "hopper, apart": APART}[name]
     work = workload("matmul", **parameters)
     kernel = kernels(name.split(",")[0], work, 2)[0]
     assert right in kernel.source.body
     broken = rewritten(kernel, kernel.source.body.replace(right, wrong, 1))
-    assert verify(Emulator([broken]), work, broken, INTERLEAVINGS[:1]).error_text
+    assert verify(emulator, work, broken, INTERLEAVINGS[:1]).error_text
 
 
 @pytest.mark.parametrize("parameters", [PRIMES, HEADS])
-def test_what_a_device_allows_is_what_the_host_allows(parameters):
+def test_what_a_device_allows_is_what_the_host_allows(emulator, parameters):
     work = workload("matmul", **parameters)
     kernel, inputs = expect(work), work.make_inputs(3)
-    (found,) = Emulator([kernel]).run(kernel, inputs).outputs.values()
+    (found,) = emulator.run(kernel, inputs).outputs.values()
     for end, bounds in zip(found, allowed(work, work.contract(inputs), inputs), strict=True):
         np.testing.assert_allclose(end, bounds, 1e-6)
 
@@ -125,12 +125,12 @@ LAUNCHED = {
 
 
 @pytest.mark.parametrize("case", LAUNCHED)
-def test_x_numbers_products_that_z_cannot(case, monkeypatch):
+def test_x_numbers_products_that_z_cannot(emulator, case, monkeypatch):
     work, name = LAUNCHED[case], case.split(",")[0]
     before = [kernel.call.launches[0] for kernel in kernels(name, work, 2)]
     monkeypatch.setattr(batch, "MOST_PRODUCTS", 2)
     made = kernels(name, work, 2)
-    emulator = Emulator(made)
+    emulator.build(made)
     for kernel, was in zip(made, before, strict=True):
         (launch,) = kernel.call.launches
         assert was.grid[2] > 2
@@ -139,11 +139,11 @@ def test_x_numbers_products_that_z_cannot(case, monkeypatch):
 
 
 @pytest.mark.slow
-def test_more_products_than_z_can_number():
+def test_more_products_than_z_can_number(emulator):
     size = {"m": 8, "n": 8, "k": 8, "dtype": "bfloat16"}
     work = workload("matmul", batch=batch.MOST_PRODUCTS + 2, **size)
     kernel, _ = kernels("mma", work, 2)
-    assert not verify(Emulator(), work, kernel, INTERLEAVINGS[:1]).error_text
+    assert not verify(emulator, work, kernel, INTERLEAVINGS[:1]).error_text
 
 
 def test_small_products_of_a_large_batch_have_schedules():
