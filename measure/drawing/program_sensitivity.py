@@ -18,7 +18,9 @@ from tilewright.measure.drawing.interfaces import Bounds
 from tilewright.measure.drawing.product_sensitivity import ENOUGH, SHARE, powers
 from tilewright.measure.drawing.sampling import points, sample
 from tilewright.measure.drawing.scores import STEEP, USUAL, spread_of_scores
+from tilewright.spaces.derivation.algebra import ONE, ZERO, times
 from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.derivation.rounding.carried import carried_linearly
 from tilewright.spaces.derivation.rounding.reached import reached
 from tilewright.spaces.derivation.rounding.reads import places_read
 from tilewright.spaces.derivation.rounding.rows import Places, Rows, row_axes, union
@@ -26,7 +28,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.inputs import Spread, draw
 from tilewright.spaces.language.program import Operand, Program
 from tilewright.spaces.language.ranges import ranges
-from tilewright.spaces.language.tree import AxisValue, Binary, Comparison, Number
+from tilewright.spaces.language.tree import AxisValue, Binary, Comparison, Number, Select
 
 SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 17, 8
 """Points of the largest stage in a sample of rows; more, where these are fewer rows than so many,
@@ -130,8 +132,20 @@ def _coarse(program: Program, within: Mapping[str, np.ndarray]) -> Iterator[Mist
         half = values[values.size // 2] if values.size > 1 else 0
         for operator, name in ((">=", "first"), ("<", "second")) if half else ():
             part = Comparison(operator, AxisValue(axis), Number(float(half)))
-            fewer = replace(program, conditions=(*program.conditions, part))
-            yield Mistake(f"{name} half of {axis} left out", fewer, {})
+            yield Mistake(f"{name} half of {axis} left out", _fewer(program, axis, part), {})
+
+
+def _fewer(program: Program, axis: str, part: Comparison) -> Program:
+    """Return a program without the terms along an axis for which a condition fails. Those of a
+    state that is carried are zero, for it is carried in linear time as well then."""
+    if carried_linearly(program) is None:
+        return replace(program, conditions=(*program.conditions, part))
+    counts = Select(part, ONE, ZERO)
+    stages = (
+        replace(stage, body=times(stage.body, counts)) if axis in stage.over else stage
+        for stage in program.stages
+    )
+    return replace(program, stages=tuple(stages))
 
 
 def _fine(

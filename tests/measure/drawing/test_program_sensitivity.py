@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.spaces.recurrent_programs import TEXTS, extents_of
+from tilewright.measure.drawing import program_sensitivity
 from tilewright.measure.drawing.program_sensitivity import (
     Sample,
     mistakes_detected,
@@ -12,10 +14,16 @@ from tilewright.measure.drawing.program_sensitivity import (
     sensitivity,
 )
 from tilewright.measure.drawing.sampling import points, runs_of, sample
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.derivation.rounding.carried import carried_linearly
+from tilewright.spaces.derivation.rounding.reached import reached
+from tilewright.spaces.derivation.rounding.rows import Rows
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.language.inputs import Spread, draw
 from tilewright.spaces.named import operator
+from tilewright.spaces.numerics.allowance import agrees
 
 ORDINARY = {
     "layernorm": {"r": 8, "c": 100},
@@ -171,3 +179,16 @@ def test_entries_left_out_show_in_rows_of_which_few_are_looked_at(body):
     tables = "row: int32[e](sorted < r, skew=2.1); col: int32[e](index < r); where row[e] == r; "
     made = program(f"{tables}y[r,c] = {body}", r=17_000, e=96_000, c=128)
     assert sensitivity(made).share > 0
+
+
+@pytest.mark.parametrize("name", ["selective", "decays that are summed up", "gated"])
+def test_halves_of_a_state_are_left_out_of_states(name):
+    made = program(TEXTS[name], **extents_of(name))
+    inputs = draw(made, 0)
+    mistakes = [m for m in program_sensitivity._coarse(made, reached(made, Rows())) if not m.zeros]
+    assert {m.name for m in mistakes} > {"first half of s left out", "second half of s left out"}
+    for mistake in mistakes:
+        assert carried_linearly(mistake.program) is not None
+        low, high = allowed(mistake.program, inputs)["y"]
+        assert agrees(evaluate(mistake.program, inputs)["y"], low, high).all()
+    assert mistakes_detected(made, inputs) == mistakes_planted(made)
