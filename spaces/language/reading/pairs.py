@@ -3,10 +3,11 @@
 A complex array has a last axis of two elements more, the real and the imaginary part, side by side
 in memory as torch's ``view_as_real`` has them. A complex value is a pair of real expressions, and a
 complex stage chooses one of both by its place along that axis. A sum of products of two complex
-factors stays a sum of products of two: one factor is written out as matrices of 2 x 2, as in
+factors stays a sum of products of two: one factor, mostly that of columns, is written out as
+matrices of 2 x 2, so that all arrays of the product lie in rows.
 
-    t[b, part, i, part2] = select(part == 0, select(part2 == 0, x[b, i, 0], -x[b, i, 1]), ...)
-    y[b, o, part] = sum[i, part2](t[b, part, i, part2] * w[i, o, part2])
+    t[i, part2, o, part] = select(part == 0, select(part2 == 0, w[i, o, 0], -w[i, o, 1]), ...)
+    y[b, o, part] = sum[i, part2](x[b, i, part2] * t[i, part2, o, part])
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from math import prod
 from typing import NoReturn
 
 from tilewright.spaces.derivation.algebra import ZERO, minus, negated, over, plus, times
@@ -54,7 +54,7 @@ def in_parts(
         return given, dict(declared)
     names = {*taken, *given.extents}
     part, inner = _free(PART, names), _free(PART, {*names, _free(PART, names)})
-    parts = _Parts({*kinds}, part, inner, dict(given.extents), {*names, part, inner})
+    parts = _Parts({*kinds}, part, inner, {*names, part, inner})
     for condition in given.conditions:
         parts.real(condition, f"'where {condition}'")
     stages = tuple(s for stage in given.stages for s in parts.stages(stage, stage.name in kinds))
@@ -90,7 +90,6 @@ class _Parts:
     arrays: set[str]
     part: str
     inner: str
-    extents: Mapping[str, int]
     taken: set[str]
 
     def stages(self, stage: Stage, declared: bool) -> Iterator[Stage]:
@@ -113,7 +112,7 @@ class _Parts:
         yield matrices
         own = Read(matrices.name, tuple(map(AxisValue, matrices.axes)))
         over = (*stage.over, self.inner)
-        yield replace(stage, axes=axes, over=over, body=Binary("*", own, factor))
+        yield replace(stage, axes=axes, over=over, body=Binary("*", factor, own))
 
     def _product(self, stage: Stage) -> tuple[Stage, Expression] | None:
         """Return one factor of a product of two complex ones as a stage of matrices, and the other
@@ -125,30 +124,36 @@ class _Parts:
                 return None
         if any(imaginary == ZERO for _, imaginary in pairs) or self._are_beside(left, right):
             return None
-        smaller = min((0, 1), key=lambda side: self._elements((left, right)[side]))
-        (real, imaginary), other = pairs[smaller], pairs[1 - smaller]
-        factor, beside = ((left, right), (right, left))[smaller]
+        side = self._written_out(stage, left, right)
+        (real, imaginary), other = pairs[side], pairs[1 - side]
+        factor, beside = ((left, right), (right, left))[side]
         body = self._chosen(
             self.part,
             self._chosen(self.inner, real, negated(imaginary)),
             self._chosen(self.inner, imaginary, real),
         )
-        kept = [a for a in stage.axes if a in factor.axes]
-        rows = sorted(kept, key=lambda axis: axis not in beside.axes)
-        depth = (axis for axis in stage.over if axis in factor.axes)
+        batch = (a for a in stage.axes if a in factor.axes & beside.axes)
+        own = (*(a for a in stage.axes if a in factor.axes - beside.axes), self.part)
+        depth = (*(axis for axis in stage.over if axis in factor.axes), self.inner)
         name = _free(f"{stage.name}_parts", self.taken)
         self.taken.add(name)
-        axes = (*rows, self.part, *depth, self.inner)
+        axes = (*batch, *depth, *own) if stage.axes[-1:] == own[-2:-1] else (*batch, *own, *depth)
         return Stage(name, axes, None, (), body), self._at(beside, other)
+
+    def _written_out(self, stage: Stage, left: Expression, right: Expression) -> int:
+        """Return the number of the factor that is written out: one whose innermost axis both have,
+        so that it has to be turned, or else that of columns."""
+        both = left.axes & right.axes & {*stage.axes}
+        for number, factor in enumerate((left, right)):
+            if isinstance(factor, Read) and factor.indices and factor.indices[-1].axes & both:
+                return number
+        return 0 if {*stage.axes[-1:]} <= left.axes - right.axes else 1
 
     def _are_beside(self, left: Expression, right: Expression) -> bool:
         """Tell whether both factors have the same axis innermost, along which there is no sum of
         products: they are multiplied element by element."""
         ends = [f.indices[-1] for f in (left, right) if isinstance(f, Read) and f.indices]
         return len(ends) == 2 and ends[0] == ends[1]
-
-    def _elements(self, factor: Expression) -> int:
-        return prod(self.extents[axis] for axis in factor.axes)
 
     def _at(self, factor: Expression, pair: Pair) -> Expression:
         """Return a factor at its place along the inner axis."""
