@@ -25,6 +25,7 @@ LANES = {
         "tests/test_readme.py",
     ),
     "PyTorch": (
+        "tests/experiments/test_training.py",
         "tests/scheduler/dispatch/test_making.py",
         "tests/scheduler/functions/test_cuda_tensors.py",
         "tests/scheduler/torch/",

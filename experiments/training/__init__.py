@@ -1,0 +1,1 @@
+"""Training with regions by Tilewright's kernels: losses beside eager's, time and activations."""
