@@ -22,6 +22,8 @@ MOST_CHUNKS = 1 << 13
 """The most blocks that share a row, each of which reads the states of all before."""
 ENOUGH = 4
 """Blocks of a multiprocessor that keep it busy, roughly: no more need to share rows."""
+LONG_WALK, BUSY = 16, 512
+"""Tiles that a block may walk along alone, unless a multiprocessor has so many threads."""
 THREADS = ("row_threads", "block_rows")
 TILE = ("row_threads", "vector", "vectors")
 
@@ -119,6 +121,9 @@ def _split_rules(template: CudaScan) -> list[Rule]:
     def fits(s: ScanSizes) -> Any:
         return (s.chunks > 1) & (s.chunks <= MOST_CHUNKS) & (s.row_tiles <= most)
 
+    def walks_alone(s: ScanSizes) -> Any:
+        return (s.chunks >= LONG_WALK) & (s.row_tiles * s.threads < BUSY * target.multiprocessors)
+
     return [
         Rule(
             "shared_rows",
@@ -127,6 +132,15 @@ def _split_rules(template: CudaScan) -> list[Rule]:
             lambda c: (
                 f"{sizes(c).chunks} blocks share each of {sizes(c).row_tiles} tiles of rows; "
                 f"allowed: 2 to {MOST_CHUNKS} blocks of {most} tiles at most"
+            ),
+        ),
+        Rule(
+            "few_threads",
+            (*THREADS, "vector", "vectors", "parallel_over"),
+            lambda c: sizes(c).splits | ~fits(sizes(c)) | ~walks_alone(sizes(c)),
+            lambda c: (
+                f"{sizes(c).row_tiles} blocks of {sizes(c).threads} threads walk along "
+                f"{sizes(c).chunks} tiles each, while most of the GPU is idle"
             ),
         ),
         Rule(
