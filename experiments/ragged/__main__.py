@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.ragged.cases import CASES, Call, Case
+from experiments.ragged.cases import CASES, Call, Case, dense_weight
 from experiments.resuming import write_run
 from experiments.turns import in_turns, medians, ratio
-from tilewright import Target, best, detect_target, program, tune
+from tilewright import Target, best, detect_target, pack, program, tune
 from tilewright.spaces.language.inputs import draw
 
 OUT = Path(__file__).parent / "results"
 HELD_OUT = 7
 """The seed of the graph that is timed; kernels are tuned on draws of the program."""
+HELD = ("row", "ptr", "col", "val")
+"""Arrays that a function holds, for they do not change from call to call."""
 
 
 def compare(case: Case, target: Target, seconds: float, rounds: int, database: str) -> Any:
@@ -32,16 +34,34 @@ def compare(case: Case, target: Target, seconds: float, rounds: int, database: s
     rows, columns = case.entries_of(HELD_OUT)
     starts = np.searchsorted(rows, np.arange(case.rows + 1)).astype(np.int32)
     arrays = dict(draw(made, 1))
-    tables = {"row": rows.astype(np.int32), "col": columns.astype(np.int32), "ptr": starts}
+    tables = {"row": rows.astype(np.int32), "ptr": starts}
+    if "col" in arrays:
+        tables["col"] = columns.astype(arrays["col"].dtype)
     arrays |= {name: table for name, table in tables.items() if name in arrays}
-    given = [arrays[operand.name] for operand in made.operands]
+    held = {name: arrays.pop(name) for name in HELD if name in arrays}
+    holding, given = function.holding(**held), tuple(arrays.values())
+    every = {**held, **arrays, "starts": starts}
     with np.errstate(all="ignore"):
-        calls: dict[str, Call] = {"own": lambda: function(*given)}
-        calls |= case.rivals({**arrays, "starts": starts})
+        calls: dict[str, Call] = {"own": lambda: holding(*given)}
+        calls |= case.rivals({**every, "col": columns.astype(np.int32)})
+        if case.dense:
+            calls["own, dense"] = own_dense(case, every, target, seconds, database)
         _check(calls, case.rows)
         clock = time.process_time if target.threads == 1 else time.perf_counter
         times = in_turns(calls, rounds, clock)
     return _summary(times) | {"schedule": str(function.schedule)}
+
+
+def own_dense(
+    case: Case, arrays: Mapping[str, np.ndarray], target: Target, seconds: float, database: str
+) -> Call:
+    """Return the call of our product with the whole weight, packed and tuned as long."""
+    product = f"matmul m={case.width} n={case.rows} k={case.rows} b=packed"
+    if seconds:
+        tune(product, target, database, seconds=seconds)
+    dense = best(product, target, database if seconds else None)
+    weight, a = pack(dense_weight(arrays)), arrays["a"]
+    return lambda: dense(a, weight)
 
 
 def _check(calls: Mapping[str, Call], rows: int) -> None:

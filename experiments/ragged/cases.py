@@ -15,14 +15,15 @@ Call = Callable[[], Any]
 Arrays = Mapping[str, np.ndarray]
 SKEW = 2.1
 TABLES = f"row: int32[e](sorted < r, skew={SKEW}); col: int32[e](index < n, skew={SKEW}); "
-ALIKE = "ptr: int32[r+1](sorted < e+1); col: int32[e](index < n); "
+ALIKE = "ptr: int32[r+1](sorted < e+1); col: uint16[e](index < n); "
 BY_ROW, BY_POINTERS = "where row[e] == r; ", "where ptr[r] <= e and e < ptr[r + 1]; "
 
 
 @dataclass(frozen=True)
 class Case:
     """An operator, with ``rows``, columns of ``nodes`` and ``entries``; each row has ``width``
-    elements. Graphs have a power law, pruned weights do not."""
+    elements. Graphs have a power law, pruned weights do not; these are also compared with the
+    product ``dense`` of ours, if there is one."""
 
     body: str
     rivals: Callable[[Arrays], Mapping[str, Call]]
@@ -30,6 +31,7 @@ class Case:
     entries: int
     width: int
     pruned: bool = False
+    dense: bool = False
 
     @property
     def text(self) -> str:
@@ -43,6 +45,7 @@ class Case:
     def extents(self) -> dict[str, int]:
         """The extents of its axes."""
         axes = {"r": self.rows, "e": self.entries, "c": self.width, "d": self.width}
+        axes["m"] = self.width
         return {a: n for a, n in axes.items() if re.search(rf"\b{a}\b", self.body)}
 
     def entries_of(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -84,6 +87,23 @@ def pruned(arrays: Arrays) -> dict[str, Call]:
     return {**weighted(arrays), "numpy, dense": lambda: dense @ arrays["x"]}
 
 
+def linear(arrays: Arrays) -> dict[str, Call]:
+    """Multiply rows of activations by a sparse weight, as a layer does, or by the dense one."""
+    matrix, tensor, a = _matrix(arrays), _torch_matrix(arrays), arrays["a"]
+    rows, dense = torch.from_numpy(a), torch.from_numpy(_matrix(arrays).toarray())
+    return {
+        "scipy": lambda: np.ascontiguousarray((matrix @ a.T).T),
+        "torch": lambda: (tensor @ rows.T).T.contiguous(),
+        "torch, dense": lambda: rows @ dense.T,
+    }
+
+
+def dense_weight(arrays: Arrays) -> np.ndarray:
+    """Return the whole weight ``w[n, k]``."""
+    whole: np.ndarray = _matrix(arrays).toarray()
+    return whole
+
+
 def reduced(how: str) -> Callable[[Arrays], dict[str, Call]]:
     """Reduce neighbours."""
 
@@ -119,6 +139,7 @@ def attention(arrays: Arrays) -> dict[str, Call]:
 
 
 WEIGHTED = "y[r,c] = sum[e](val[e] * x[col[e],c])"
+LINEAR = "y[m,r] = sum[e](val[e] * a[m,col[e]])"
 ATTENTION = "y[r,c] = sum[e](softmax[e](sum[d](q[r,d] * k[col[e],d])) * v[col[e],c])"
 CASES = {
     "weighted 170k x 128": Case(WEIGHTED, weighted, 170_000, 960_000, 128),
@@ -137,5 +158,11 @@ CASES = {
     "attention 170k x 128": Case(ATTENTION, attention, 170_000, 960_000, 128),
     "pruned 80 % x 8": Case(WEIGHTED, pruned, 4096, 3_355_443, 8, True),
     "pruned 80 % x 16": Case(WEIGHTED, pruned, 4096, 3_355_443, 16, True),
+    **{
+        f"linear {percent} % x {rows}": Case(
+            LINEAR, linear, 4096, 4096 * 4096 * (100 - percent) // 100, rows, True, True
+        )
+        for percent, rows in ((50, 8), (80, 1), (80, 8), (80, 16), (90, 12), (95, 8), (95, 16))
+    },
     "pruned 90 % x 64": Case(WEIGHTED, pruned, 4096, 1_677_721, 64, True),
 }

@@ -9,7 +9,13 @@ from experiments.ragged.cases import CASES
 
 
 def test_cases_are_compared_and_written(tmp_path):
-    chosen = ["weighted 170k x 32", "mean 170k x 128", "scores 170k x 128", "attention 170k x 128"]
+    chosen = [
+        "weighted 170k x 32",
+        "mean 170k x 128",
+        "scores 170k x 128",
+        "attention 170k x 128",
+        "linear 80 % x 8",
+    ]
     out = tmp_path / "found.json"
     words = ["--small", "--seconds", "0", "--rounds", "2", "--out", str(out), "--only", *chosen]
     main(words)
