@@ -3,7 +3,8 @@ vectors gather.
 
 - ``tw_within(i, low, high)``: ``i``, clamped to ``low`` and ``high``.
 - ``tw_row_of_D(starts, rows, entry)``: the first row that does not begin before an entry.
-- For each type D of tables, ``tw_places_D(p)``: a vector of entries, one after the other.
+- For each type D of tables, ``tw_places_D(p)``: a vector of entries, one after the other;
+  ``tw_first_places_D(p, n)``: the first ``n`` of them, fewer than a vector has, and zeros.
 - In float32, ``tw_load_half_float32(p)`` and ``tw_lookup_float32(p, o)``: see ``spaces.cpu.isa``.
 """
 
@@ -41,7 +42,13 @@ typedef @T@ tw_places_@D@_vector
 static inline vi tw_places_@D@(const @T@ *p) {
   return __builtin_convertvector(*(const tw_places_@D@_vector *)p, vi);
 }
+static inline vi tw_first_places_@D@(const @T@ *p, long n) { return @FIRST@; }
 """
+_FIRST = {
+    "int32": "(vi)tw_load_first_float32((const void *)p, n)",
+    "uint16": "(vi)((vu)tw_load_first_bfloat16(p, n) >> 16)",
+}
+"""The first entries as vectors that are loaded with a mask, by the types that have one."""
 PLACES = tuple(name for name in TABLE_TYPES if name != "int64")
 """The types of tables whose entries vectors of whole numbers hold as they are."""
 
@@ -63,6 +70,9 @@ def shared(target: CpuTarget, preludes: Iterable[str]) -> str:
 def _own(name: str, element: str) -> str:
     found = [_ROW_OF.replace("@D@", d).replace("@T@", TABLE_TYPES[d]) for d in STARTS]
     if element == "float32":
-        found += (_PLACES.replace("@D@", d).replace("@T@", TABLE_TYPES[d]) for d in PLACES)
+        for dtype in PLACES:
+            text = _PLACES.replace("@D@", dtype).replace("@T@", TABLE_TYPES[dtype])
+            one_by_one = f"tw_table_{dtype}(p, tw_ramp(0), n)"
+            found.append(text.replace("@FIRST@", _FIRST.get(dtype, one_by_one)))
         found += [isa.half_load(name), isa.lookup(name)]
     return "".join([_WITHIN, *found])

@@ -659,7 +659,7 @@ class RowCode:
         start = rest.index(place - chosen).text
         places = f"tw_places_{operand.dtype}({where})"
         if used is not None:
-            places = f"tw_table_{operand.dtype}({where}, tw_ramp(0), {used})"
+            places = f"tw_first_places_{operand.dtype}({where}, {used})"
         lines += [*rest.lines, f"const vi {name} = tw_entries({places}, {below}) * {apart};"]
         return f"tw_lookup_float32({self._pointer(read)} + {start}, {name})"
 
