@@ -119,6 +119,8 @@ PAIRS = {
     "attention backward": f'"{BACKWARD}" b=2 h=4 g=2 u=2 i=300 j=211 d=64 e=64 dtype=bfloat16',
     "attention backward, causal": f'"where j <= i; {BACKWARD}" b=1 h=4 g=2 u=2 i=257 j=257 d=128 '
     "e=128 dtype=bfloat16",
+    "attention backward, float16": f'"where j <= i; {BACKWARD}" b=1 h=4 g=2 u=2 i=190 j=190 d=64 '
+    "e=64 dtype=float16",
     "attention backward, window": f'"where j <= i and i - j < 60; {BACKWARD}" b=1 h=2 g=1 u=2 '
     "i=333 j=333 d=72 e=40 dtype=bfloat16",
     "attention backward, documents": '"o: int32[i](index < 3); w: int32[j](index < 3); '
