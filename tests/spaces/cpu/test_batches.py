@@ -49,7 +49,7 @@ def spaces(w: Workload, threads: int) -> list[Space]:
     """A space of each template that serves ``w``."""
     target = dataclasses.replace(this_cpu(), threads=threads)
     usual = [template for template in templates_for(target) if not template.last_resort]
-    serving: list[type[Template]] = [t for t in usual if not t.refuses(w, target)]
+    serving: list[type[Template]] = [t for t in usual if not t.why_not(w, target)]
     assert serving
     return [Space(w, target, [template(w, target)]) for template in serving]
 

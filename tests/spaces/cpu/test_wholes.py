@@ -28,7 +28,7 @@ def check(w: Workload, seed: int, served: set[str]) -> None:
     """A kernel of each template that serves a workload; their names join ``served``."""
     given_ = inputs(w, seed)
     for template in TEMPLATES.values():
-        if template.refuses(w, TARGET):
+        if template.why_not(w, TARGET):
             continue
         served.add(template.name)
         space = Space(w, TARGET, [template(w, TARGET)])

@@ -60,7 +60,7 @@ def kernels(name: str, work: Workload, count: int) -> list[Kernel]:
     """Of schedules at random; the depth is shared in some."""
     target = cuda_target("sm_90a")
     (template,) = (t for t in templates_for(target) if t.name == name)
-    assert template.refuses(work, target) is None
+    assert template.why_not(work, target) is None
     space = Space(work, target, [template(work, target)])
     population = space.sample(np.random.default_rng(7), 64)
     splits = np.array([space.schedule(row).values["splits"] > 1 for row in population])
@@ -150,7 +150,7 @@ def test_small_products_of_a_large_batch_have_schedules():
     target = cuda_target("sm_90a")
     for side in (4, 8, 16):
         many = workload("matmul", m=side, n=side, k=8, batch=100_000, dtype="bfloat16")
-        serving = [t for t in templates_for(target) if t.refuses(many, target) is None]
+        serving = [t for t in templates_for(target) if t.why_not(many, target) is None]
         assert {t.name for t in serving} >= {"simt", "mma", "thin"}
         for template in serving:
             space = Space(many, target, [template(many, target)])
@@ -162,5 +162,5 @@ def test_what_cannot_be_is_refused_in_words():
     uneven = workload("matmul", m=8, n=8, k=12, batch=2, dtype="bfloat16")
     assert (
         "24 bytes apart"
-        in {t.name: t.refuses(uneven, target) for t in templates_for(target)}["hopper"]
+        in {t.name: t.why_not(uneven, target) for t in templates_for(target)}["hopper"]
     )
