@@ -42,7 +42,7 @@ def check(emulator: Emulator, w: Workload, seed: int, served: set[str]) -> None:
     drawn = inputs(w, seed)
     bounds = allowed(w.program, drawn)
     for template in TEMPLATES.values():
-        if template.refuses(w, TARGET):
+        if template.why_not(w, TARGET):
             continue
         space = Space(w, TARGET, [template(w, TARGET)])
         rows = space.sample(np.random.default_rng(seed), 32)
