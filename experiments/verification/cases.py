@@ -279,6 +279,11 @@ LOW_BITS: Mapping[str, str] = {
     "z: uint8[k // 64, n]; "
     'y[m, n] = sum[k](x[m, k] * ((q[n, k] - z[k // 64, n]) * s[k // 64, n])) * d[m]" '
     "m=1 n=2200 k=640",
+    "codes of 8 bits beside 8 bits": '"q: int8[n, k](packed); x: int8[m, k]; '
+    'y[m, n] = sum[k](x[m, k] * q[n, k]) * s[n] * d[m]" m=17 n=2300 k=576',
+    "codes of 5 bits beside 8 bits": '"q: uint5[n, k](packed); x: int8[m, k]; '
+    "s: float16[n, k // 64]; "
+    'y[m, n] = sum[k](x[m, k] * (q[n, k] - 16) * s[n, k // 64]) * d[m]" m=3 n=2500 k=448',
 }
 """Products whose weights are packed codes."""
 CAUSAL = "attention b=1 h=4 kv=2 i=70 j=70 d=40 mask=causal dtype=bfloat16"
