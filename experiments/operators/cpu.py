@@ -131,7 +131,7 @@ def compare(
 def _of_kernels(workload: Workload) -> Workload:
     """Return the same, of arrays as its kernels have them: matrices of a product, even if a program
     that it was written as has more axes and other names for them."""
-    return replace(workload, program=None) if isinstance(workload, Contraction) else workload
+    return replace(workload, asked=None) if isinstance(workload, Contraction) else workload
 
 
 def _is_allowed_more(workload: Workload, target: Target) -> bool:

@@ -17,7 +17,7 @@ from torch import fx
 from tilewright.scheduler.torch.backend import judging
 from tilewright.scheduler.torch.backend.judging import Limits, Times
 from tilewright.scheduler.torch.backend.libraries import repacked
-from tilewright.scheduler.torch.translation.nodes import fake
+from tilewright.scheduler.torch.translation.nodes import constant, fake
 from tilewright.scheduler.turns import MOST_BYTES, sets_beyond
 
 Compile = Callable[[fx.GraphModule, Sequence[torch.Tensor]], Callable[[list[Any]], Any]]
@@ -110,13 +110,15 @@ def _sets(
 def _with_own_constants(module: fx.GraphModule) -> dict[str, torch.Tensor]:
     """Let a module have copies of its graph's constants, and return these by their names."""
     graph, found = module.graph, dict[str, torch.Tensor]()
-    for name in dict.fromkeys(str(node.target) for node in graph.find_nodes(op="get_attr")):
-        tensor = getattr(module, name)
+    for name, node in {str(node.target): node for node in graph.find_nodes(op="get_attr")}.items():
+        tensor = constant(node)
         if isinstance(tensor, torch.Tensor):
             packed = repacked(graph, name)
             own: Any = tensor.detach().clone() if packed is None else packed
             own._is_frozen_param = getattr(tensor, "_is_frozen_param", False)
-            delattr(module, name)
-            module.register_buffer(name, own, persistent=False)
+            within, _, last = name.rpartition(".")
+            holder = module.get_submodule(within)
+            delattr(holder, last)
+            holder.register_buffer(last, own, persistent=False)
             found[name] = own
     return found

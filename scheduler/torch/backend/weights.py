@@ -14,7 +14,7 @@ from torch import fx
 
 from tilewright.scheduler.torch.backend.judging import running
 from tilewright.scheduler.torch.regions.region import Region, Weight
-from tilewright.scheduler.torch.translation.nodes import fake
+from tilewright.scheduler.torch.translation.nodes import constant, fake
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
 from tilewright.spaces.workloads.packed_twin import packed_twin
@@ -63,7 +63,7 @@ def packed_constant(graph: fx.Graph, region: Region) -> fx.Node:
     assert weight is not None
     name = f"{weight.node.target}_packed{'_turned' if weight.turned else ''}".replace(".", "_")
     if not hasattr(module, name):
-        tensor = getattr(module, str(weight.node.target))
+        tensor = constant(weight.node)
         with running():
             made = packed_tensor(tensor.detach(), weight)
         made._is_frozen_param = True  # told apart by its name alone

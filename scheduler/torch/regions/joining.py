@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 from tilewright.scheduler.torch.regions.making import computed, new_node
 from tilewright.scheduler.torch.translation.nodes import (
     arguments,
+    constant,
     fake,
     has_plain_shape,
     name_of,
@@ -112,8 +113,7 @@ def _weight(product: fx.Node) -> fx.Node:
 
 
 def _constant(node: fx.Node) -> torch.Tensor:
-    module = node.graph.owning_module
-    found: torch.Tensor = getattr(module, str(node.target))
+    found: torch.Tensor = constant(node)
     return found.detach()
 
 

@@ -77,6 +77,11 @@ def fake(node: fx.Node) -> Tensor:
     return found
 
 
+def constant(node: fx.Node) -> Any:
+    """Return the constant that a node reads of its graph's module, or of a module within that."""
+    return operator.attrgetter(str(node.target))(node.graph.owning_module)
+
+
 def has_tensor(node: fx.Node) -> bool:
     """Tell whether :func:`fake` has a tensor for a node."""
     found = node.meta.get("val")

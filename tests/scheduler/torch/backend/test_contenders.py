@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 import torch
-from torch import nn
+from torch import fx, nn
 from torch._inductor import config
 from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 
@@ -113,6 +113,22 @@ def test_each_call_reads_the_constants_that_it_is_given(rows: int, dtype: torch.
         one.read(other.copies())
         assert judging.close(one([x])[0], before[1])
     torch.testing.assert_close(model(x), before[0], rtol=1.6e-2, atol=1e-2)
+
+
+def test_constants_of_modules_within_a_module_are_exchanged_too() -> None:
+    """Graphs of exported models name them so."""
+    graph, x = fx.Graph(), torch.randn(3, 8)
+    given = graph.placeholder("x")
+    given.meta["val"] = x
+    graph.output((graph.call_function(torch.matmul, (given, graph.get_attr("0.weight"))),))
+    model = nn.Sequential(nn.Module())
+    model[0].register_parameter("weight", nn.Parameter(torch.randn(8, 4)))
+    one = Contender(fx.GraphModule(model, graph), lambda module, _: lambda inputs: module(*inputs))
+    weight = torch.randn(8, 4)
+    with torch.no_grad():
+        torch.testing.assert_close(one([x])[0], x @ model[0].weight)
+        one.read([weight])
+        torch.testing.assert_close(one([x])[0], x @ weight)
 
 
 def test_contenders_of_other_results_have_no_times() -> None:
