@@ -76,26 +76,26 @@ class Judged:
     def _names(self) -> Mapping[str, str]:
         """The program's names of a product's operands."""
         is_product = isinstance(self.work, Contraction)
-        return names_in_matmul(self.work.program) if is_product else {}
+        return names_in_matmul(self.work.written) if is_product else {}
 
     @cached_property
     def _inputs(self) -> Arrays:
-        return edge_inputs(self.work.program, self.case[2], self.case[3])
+        return edge_inputs(self.work.written, self.case[2], self.case[3])
 
     @cached_property
     def _exact(self) -> Arrays:
-        return evaluate(self.work.program, self._inputs)
+        return evaluate(self.work.written, self._inputs)
 
     @cached_property
     def _outcomes(self) -> Sequence[Arrays]:
-        return outcomes(self.work.program, self._inputs)
+        return outcomes(self.work.written, self._inputs)
 
     def _singles(self, name: str) -> Sequence[np.ndarray]:
         return [outcome[name] for outcome in self._outcomes]
 
     @cached_property
     def _bounds(self):
-        return allowed(self.work.program, self._inputs)
+        return allowed(self.work.written, self._inputs)
 
 
 def lying_in(values: np.ndarray, array: Array) -> np.ndarray:

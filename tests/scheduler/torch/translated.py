@@ -83,7 +83,7 @@ def check(function: Function, *inputs: torch.Tensor) -> Translation:
 def computed(region: Region, values: Mapping[fx.Node, torch.Tensor]) -> list[torch.Tensor]:
     """The outputs of a region in float64, in the shapes of its nodes."""
     calling = calling_of(region.workload)
-    made = region.workload.program  # type: ignore[attr-defined]
+    made = region.workload.written
     arrays = {
         array.name: array_of(values[node], array)
         for node, array in zip(region.operands, calling.inputs, strict=True)
