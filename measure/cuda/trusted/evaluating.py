@@ -13,7 +13,9 @@ from tilewright.measure.cuda.trusted import oracle
 from tilewright.measure.cuda.trusted.programs import expect_program, rows_of_a_piece, rows_operand
 from tilewright.measure.drawing.programs import ProgramDraw
 from tilewright.measure.drawing.sampling import points
+from tilewright.spaces.derivation.rounding.carried import carried_linearly
 from tilewright.spaces.derivation.rounding.rows import Rows, row_axis
+from tilewright.spaces.language import Program
 
 HELD_POINTS, MOST_HELD = 1 << 14, 1 << 17
 """Points of the rows that the host evaluates, too; one row at least, if it has no more than so
@@ -58,7 +60,7 @@ def hold_to_the_host(buffers: Buffers, draw: ProgramDraw) -> None:
         count = max(1, HELD_POINTS * program.extent[axis] // points(program))
         chosen = np.random.default_rng(0).permutation(len(which))[:count]
         rows = Rows({axis: np.sort(which[chosen])})
-    right = replace(draw, rows=rows).allowed()
+    right = replace(draw, rows=by_pairs(program, rows or Rows())).allowed()
     for output in draw.workload.outputs:
         found = buffers.read(oracle.allowed_operand(output))
         wanted = np.stack(right[output.name])
@@ -68,6 +70,15 @@ def hold_to_the_host(buffers: Buffers, draw: ProgramDraw) -> None:
         agreeing = np.isclose(found[held], wanted[held], 1e-5, 1e-30, equal_nan=True)
         if np.mean(agreeing) < AGREEING:
             raise DeviceError(f"{buffers.device.name} computes otherwise than the host")
+
+
+def by_pairs(program: Program, rows: Rows) -> Rows:
+    """Return the same rows, at all positions of a sum that a state could be carried for: the host
+    then looks at all pairs of positions, as a device does, whose bounds are closer."""
+    view = carried_linearly(program)
+    if view is None:
+        return rows
+    return Rows({view.position: np.arange(program.extent[view.position])} | {**rows.which})
 
 
 def _rows(draw: ProgramDraw, axis: str) -> np.ndarray:

@@ -19,7 +19,7 @@ from tilewright.measure.cuda.device import DeviceError
 from tilewright.measure.cuda.emulator import Emulator
 from tilewright.measure.cuda.trusted import oracle
 from tilewright.measure.cuda.trusted import programs as trusted_programs
-from tilewright.measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
+from tilewright.measure.cuda.trusted.evaluating import by_pairs, evaluate, hold_to_the_host
 from tilewright.measure.cuda.trusted.programs import (
     expect_program,
     fits,
@@ -144,7 +144,7 @@ def held_to_the_host(emulator: Emulator, made: Program, inputs=None) -> None:
     inputs = draw(made, 5) if inputs is None else inputs
     found = emulator.run(expect_program(made), inputs)
     assert found.error_kind is None, f"{found.error_text}\n{made}"
-    agree(made, found.outputs, allowed(made, inputs))
+    agree(made, found.outputs, allowed(made, inputs, by_pairs(made, Rows())))
 
 
 def agree(made: Program, found, right, at=...) -> None:
@@ -319,7 +319,7 @@ def test_mistakes_in_them_show(emulator):
         found = emulator.run(kernel, inputs)
         if found.error_kind is None:
             with pytest.raises(AssertionError, match="Not equal"):
-                agree(made, found.outputs, allowed(made, inputs))
+                agree(made, found.outputs, allowed(made, inputs, by_pairs(made, Rows())))
 
 
 def test_long_prefixes_are_added_up_by_the_host_which_takes_linear_time():
