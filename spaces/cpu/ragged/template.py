@@ -30,7 +30,6 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 COPIED = 3.0
@@ -164,7 +163,6 @@ class TurnedRagged(RaggedTemplate):
         """Say why there is no kernel: none of ``ragged``, or nothing to turn."""
         if reason := why_not_ragged(workload, cpu):
             return reason
-        assert isinstance(workload, Computation)
         try:
             turned(workload.program)
         except InputError as reason:
