@@ -101,7 +101,7 @@ def test_ends_of_rows(name, columns, tmp_path):
 def test_rows_that_begin_anywhere_are_streamed_from_where_vectors_are_aligned(
     name, columns, tmp_path
 ):
-    w, target = scan(name, 9000 // columns, columns), machine()
+    w, target = scan(name, 9000 // columns | 1, columns), machine()  # an odd number of rows
     space = space_of(w, target)
     schedules = [space.schedule(row) for row in space.sample(np.random.default_rng(0), 40)]
     streaming = [s for s in schedules if s.values["stores"] == "streaming"][:4]
