@@ -38,7 +38,7 @@ LOADED = (
     "tilewright.scheduler.tuning.tuner",
     "xgboost",
 )
-"""What is loaded beside all commands. Nothing of it starts a thread."""
+"""Modules that are loaded beside all commands. None of them starts a thread."""
 
 Program = Callable[[], None]
 

@@ -15,14 +15,12 @@ from experiments.constants.cases import CASES as COUPLINGS
 from experiments.constants.cases import Call, Coupling
 from experiments.constants.spectral import CASES as SPECTRAL
 from experiments.constants.spectral import Spectral
+from experiments.drawn import fastest, hold_to_the_first, into_place
 from experiments.resuming import write_run
 from experiments.turns import in_turns, medians, ratio
 from tilewright import Target, detect_target
-from tilewright.scheduler.answer import Provenance
-from tilewright.scheduler.functions.cpu_function import CpuFunction
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.workloads.served import workload_of
-from tilewright.spaces.workloads.workload import Workload
 
 CASES: Mapping[str, Coupling | Spectral] = {**COUPLINGS, **SPECTRAL}
 OUT = Path(__file__).parent / "results"
@@ -35,9 +33,10 @@ def compare(
     workload = workload_of(case.program(edges))
     arrays = workload.make_inputs(1)
     given = [arrays[array.name] for array in workload.inputs]
-    found = fastest(workload, target, schedules, given)
-    calls: dict[str, Call] = {"own": _into_place(found, given), **case.rivals(arrays)}
-    _check(calls)
+    space = space_for(workload, target)
+    found = fastest(space, schedules, given, time.process_time)
+    calls: dict[str, Call] = {"own": into_place(found, given), **case.rivals(arrays)}
+    hold_to_the_first(calls.values())
     clock = time.process_time if target.threads == 1 else time.perf_counter
     times = in_turns(calls, rounds, clock)
     own = times.pop("own")
@@ -54,35 +53,6 @@ def compare(
 def _counted(case: Coupling) -> list[int]:
     """Return the numbers of coefficients that are not zero, and of all."""
     return [int(np.count_nonzero(case.coefficients)), case.coefficients.size]
-
-
-def fastest(
-    workload: Workload, target: Target, schedules: int, given: Sequence[np.ndarray]
-) -> CpuFunction:
-    """Return the fastest of some schedules at random."""
-    space = space_for(workload, target)
-    drawn = np.unique(space.sample(np.random.default_rng(0), 4 * schedules), axis=0)
-    drawn = np.random.default_rng(1).permutation(drawn)[:schedules]
-    functions = [
-        CpuFunction(space, space.schedule(row), Provenance.PREDICTED, False) for row in drawn
-    ]
-    calls = {str(f.schedule): _into_place(f, given) for f in functions}
-    times = in_turns(calls, 3, time.process_time)
-    return min(functions, key=lambda f: min(times[str(f.schedule)]))
-
-
-def _into_place(function: CpuFunction, given: Sequence[np.ndarray]) -> Call:
-    """Return calls whose result is written to an array that is there already."""
-    result = function(*given)
-    return lambda: function(*given, out=result)
-
-
-def _check(calls: Mapping[str, Call]) -> None:
-    """Hold all results to the first."""
-    own, *others = (np.asarray(call()) for call in calls.values())
-    size = float(np.abs(own).max())
-    for other in others:
-        np.testing.assert_allclose(own, other, rtol=1e-3, atol=1e-4 * size)
 
 
 def main(given: Sequence[str] | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from experiments.drawn import fastest, hold_to_the_first, into_place
 from experiments.resuming import write_run
 from experiments.scans.cases import CASES, CHUNK, Call, Case
 from experiments.turns import in_turns, medians, ratio
 from tilewright import Target, detect_target, program
-from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.functions.cpu_function import CpuFunction
 from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.registry import template_named
@@ -38,9 +38,9 @@ def compare(case: Case, target: Target, schedules: int, rounds: int) -> Any:
         found = _fastest(case, name, target, schedules, given)
         if found is not None:
             chosen[name] = str(found.schedule)
-            calls[name] = _into_place(found, given)
+            calls[name] = into_place(found, given)
     calls |= case.rivals(arrays)
-    _check(calls)
+    hold_to_the_first(call for name, call in calls.items() if "copy" not in name)
     times = in_turns(calls, rounds, clock)
     own = times.pop(case.template)
     ratios = {name: ratio(other, own) for name, other in times.items()}
@@ -62,28 +62,7 @@ def _fastest(
     if template.why_not(workload, target) is not None:
         return None
     space = Space(workload, target, [template(workload, target)])
-    drawn = np.unique(space.sample(np.random.default_rng(0), 4 * schedules), axis=0)
-    drawn = np.random.default_rng(1).permutation(drawn)[:schedules]
-    functions = [
-        CpuFunction(space, space.schedule(row), Provenance.PREDICTED, False) for row in drawn
-    ]
-    calls = {str(f.schedule): _into_place(f, given) for f in functions}
-    times = in_turns(calls, 3, time.perf_counter)
-    return min(functions, key=lambda f: min(times[str(f.schedule)]))
-
-
-def _into_place(function: CpuFunction, given: Sequence[np.ndarray]) -> Call:
-    """Return calls whose result is written to an array that is there already."""
-    result = function(*given)
-    return lambda: function(*given, out=result)
-
-
-def _check(calls: Mapping[str, Call]) -> None:
-    """Hold all results to the first."""
-    own, *others = (np.asarray(call()) for n, call in calls.items() if "copy" not in n)
-    size = float(np.abs(own).max())
-    for other in others:
-        np.testing.assert_allclose(own, other, rtol=1e-3, atol=1e-4 * size)
+    return fastest(space, schedules, given, time.perf_counter)
 
 
 def main(given: Sequence[str] | None = None) -> None:

@@ -157,8 +157,9 @@ COMPILED = [LOSS.replace("137", "50257"), FORMS["routing"], SHARE]
     ],
 )
 def test_kernels_compile_without_spills(text, count):
-    """Where a chain takes few columns at a time; whatever second kernels merge. The one with a
-    chain, which has the most in registers, stands for all that take as long to compile."""
+    """Kernels whose chain takes few columns at a time spill nothing, whatever second kernels merge.
+    The one with a chain, which has the most in registers, stands for all that take as long to
+    compile."""
     work = workload(text, i=16384, j=50257, d=768, dtype="bfloat16")
     space = Space(work, H200, [HopperReduced(work, H200)])
     found = [space.schedule(row) for row in space.sample(np.random.default_rng(2), 64)]
