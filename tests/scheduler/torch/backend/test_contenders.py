@@ -3,13 +3,11 @@ frozen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
 import torch
 from torch import fx, nn
-from torch._inductor import config
 from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 
 from tests.scheduler.torch import blocks
@@ -20,20 +18,10 @@ from tilewright.scheduler.torch.backend.libraries import PLAINLY
 from tilewright.scheduler.torch.backend.replacing import copied
 from tilewright.scheduler.torch.translation.nodes import name_of
 
-pytestmark = pytest.mark.skipif(
-    not torch.backends.mkldnn.is_available(), reason="torch has no oneDNN"
-)
-
-
-@pytest.fixture(autouse=True)
-def _frozen() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with config.patch(freezing=True):
-        yield
-    torch.set_num_threads(threads)
+pytestmark = [
+    pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch has no oneDNN"),
+    pytest.mark.usefixtures("frozen"),
+]
 
 
 def compiled_pieces(
@@ -42,12 +30,12 @@ def compiled_pieces(
     """Return the operators of each graph that competes while a model is compiled, and the number of
     its outputs."""
     found: list[tuple[set[str], int]] = []
-    compiled = compiler.compiled_aside
+    inner = compiler.compiled_aside
 
     def seen(module, inputs):
         names = {name_of(node) for node in module.graph.nodes}
         found.append((names, len(module.graph.output_node().args[0])))
-        return compiled(module, inputs)
+        return inner(module, inputs)
 
     monkeypatch.setattr(compiler, "compiled_aside", seen)
     fast = torch.compile(model.eval(), backend=backend.tilewright, options={"db": None})
@@ -82,7 +70,7 @@ def test_joined_products_compete_with_libraries_as_well(monkeypatch) -> None:
     assert apart
 
 
-def frozen(model: nn.Module, x: torch.Tensor) -> Contender:
+def compiled(model: nn.Module, x: torch.Tensor) -> Contender:
     """Return the graph that Inductor compiles of a frozen model."""
     found: list[Contender] = []
 
@@ -102,7 +90,7 @@ def test_each_call_reads_the_constants_that_it_is_given(rows: int, dtype: torch.
     """MKL's packed weights depend on where they lie in memory, so copies are packed anew."""
     model = nn.Linear(64, 48).to(dtype)
     x = torch.randn(rows, 64, dtype=dtype)
-    contenders = [frozen(made, x) for made in (model, nn.Linear(64, 48).to(dtype))]
+    contenders = [compiled(made, x) for made in (model, nn.Linear(64, 48).to(dtype))]
     one, other = contenders
     with judging.running():
         before = [contender([x])[0].clone() for contender in contenders]
@@ -133,6 +121,6 @@ def test_constants_of_modules_within_a_module_are_exchanged_too() -> None:
 
 def test_contenders_of_other_results_have_no_times() -> None:
     x = torch.randn(7, 20)
-    one, other = (frozen(nn.Linear(20, 12), x) for _ in range(2))
+    one, other = (compiled(nn.Linear(20, 12), x) for _ in range(2))
     assert compete(one, other, 1000, {}) is None
     assert compete(one, one, 1000, {}) is not None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch import nn
@@ -16,16 +14,7 @@ from tilewright.scheduler.torch.backend.explanation import GraphReport
 from tilewright.scheduler.torch.kernels.building import wait_for_builds
 from tilewright.scheduler.turns import GAIN
 
-
-@pytest.fixture(autouse=True)
-def _frozen() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with config.patch(freezing=True):
-        yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("frozen")
 
 
 MODELS = [

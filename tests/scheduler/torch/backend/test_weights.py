@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,15 +17,7 @@ from tilewright.spaces.workloads.packed_twin import packed_twin
 ALWAYS = {"judge": "always", "db": None}
 
 
-@pytest.fixture(autouse=True)
-def _frozen() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    torch._dynamo.reset()  # the same code with other sizes would have dynamic ones
-    with config.patch(freezing=True):
-        yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("frozen")
 
 
 class Transposed(nn.Module):
