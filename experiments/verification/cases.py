@@ -284,6 +284,20 @@ LOW_BITS: Mapping[str, str] = {
     "codes of 5 bits beside 8 bits": '"q: uint5[n, k](packed); x: int8[m, k]; '
     "s: float16[n, k // 64]; "
     'y[m, n] = sum[k](x[m, k] * (q[n, k] - 16) * s[n, k // 64]) * d[m]" m=3 n=2500 k=448',
+    "codes of experts": '"e: int32[t](sorted < 9); q: uint4[9, n, k](packed); a: bfloat16[t, k]; '
+    "s: bfloat16[9, k // 128, n]; y: bfloat16[t, n]; "
+    'y[t, n] = sum[k](a[t, k] * ((q[e[t], n, k] - 8) * s[e[t], k // 128, n]))" t=700 n=520 k=512',
+    "codes of experts, few rows": '"e: int32[t](sorted < 40); q: uint3[40, n, k](packed); '
+    "a: float16[t, k]; s: float16[40, n]; "
+    'y[t, n] = sum[k](a[t, k] * (q[e[t], n, k] - 4)) * s[e[t], n]" t=16 n=1400 k=1000',
+    "codes of experts, chosen rows": '"e: int32[t](sorted < 6); r: int32[t](index < 90); '
+    "q: float4_e2m1[6, n, k](packed); a: bfloat16[90, k]; s: bfloat16[6, n, k // 32]; "
+    "w: bfloat16[t]; "
+    'y[t, n] = sum[k](a[r[t], k] * q[e[t], n, k] * s[e[t], n, k // 32]) * w[t]" t=180 n=600 k=640',
+    "codes of experts beside 8 bits": '"e: int32[t](sorted < 5); q: uint4[5, n, k](packed); '
+    "x: int8[t, k]; "
+    'y[t, n] = sum[k](x[t, k] * (q[e[t], n, k] - 8) * s[e[t], k // 64, n]) * d[t]" '
+    "t=150 n=700 k=576",
 }
 """Products whose weights are packed codes."""
 CAUSAL = "attention b=1 h=4 kv=2 i=70 j=70 d=40 mask=causal dtype=bfloat16"

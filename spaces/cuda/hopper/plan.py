@@ -14,11 +14,12 @@ from functools import cached_property
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.blocks.finish import Finish, parameter_name
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from tilewright.spaces.cuda.blocks.segment_list import SegmentList, list_bytes
 from tilewright.spaces.cuda.blocks.segments import row_tiles, segments_of
 from tilewright.spaces.cuda.hopper.fetched import fetched_of
 from tilewright.spaces.cuda.hopper.grid import PersistentGrid
 from tilewright.spaces.cuda.hopper.places import placed_tile
-from tilewright.spaces.cuda.hopper.segments import SegmentList, TrimmedTile, list_bytes
+from tilewright.spaces.cuda.hopper.segments import TrimmedTile
 from tilewright.spaces.cuda.hopper.sizes import HopperSizes
 from tilewright.spaces.cuda.hopper.split import ClusterDepth, SharedDepth
 from tilewright.spaces.cuda.hopper.storing.store import TileStore

@@ -13,9 +13,9 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.segment_list import list_bytes
 from tilewright.spaces.cuda.blocks.segments import drawn_row_tiles, most_rows, segments_of
 from tilewright.spaces.cuda.hopper.fetched import fetched_of
-from tilewright.spaces.cuda.hopper.segments import list_bytes
 from tilewright.spaces.cuda.hopper.storing.store import CHUNK
 from tilewright.spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
 from tilewright.spaces.cuda.warpgroups import GROUP, launch_registers

@@ -90,7 +90,10 @@ class Elements:
             if node is not None:
                 lines += self._power(name, node, group) or self._value(name, node, group)
         if product.matrix is not None:
-            lines += self._matrix(product.matrix)
+            lines += self._number("matrix", product.matrix, product.codes.shape[0])
+        if chosen := product.chosen_row:
+            activation = product.program.operand[product.activation.reads[0].name]
+            lines += self._number("source", chosen, activation.shape[0])
         if product.table is not None:
             lines += self._table(product.table.name, product.codes.element.bits)
         return [*lines, *self._write()]
@@ -122,12 +125,11 @@ class Elements:
         body = [*axes, *lines, power, f"return {' * '.join(halves)};"]
         return self._function("float", name, "i64 row, i64 column, i64 depth", body)
 
-    def _matrix(self, node: Expression) -> Lines:
+    def _number(self, name: str, node: Expression, below: int) -> Lines:
+        """Return the lines of the function of a row's number in an array."""
         lines, value = self._nest(self.product.program).expression(node)
-        within = f"tw_whole_within({value.text}, {self.product.codes.shape[0]})"
-        return self._function(
-            "i64", "matrix", "i64 row", [*self._row(), *lines, f"return {within};"]
-        )
+        within = f"tw_whole_within({value.text}, {below})"
+        return self._function("i64", name, "i64 row", [*self._row(), *lines, f"return {within};"])
 
     def _table(self, name: str, bits: int) -> Lines:
         nest = self._nest(self.product.program)

@@ -21,6 +21,11 @@ from tilewright.spaces.workloads.workload import Workload
 
 MATRIX_ROWS = 64
 """Rows of a block at most with tensor cores."""
+SEGMENT_ROWS = (8, 16, 24, 32, 48, 64, 96, 128)
+"""Rows that a tile of a segment of rows may have."""
+SKEWED = 4
+"""Segments may be so many times longer than the longest of a table drawn at random."""
+NO_SEGMENTS = "rows differ in their matrices, zero points or scales; needs a sorted table of rows"
 
 
 def coded_product(workload: Workload) -> CodedProduct:
@@ -44,10 +49,12 @@ def decoding_of(product: CodedProduct) -> Decoding:
 
 def activation_kind(product: CodedProduct, kinds: Collection[str] = tuple(FRACTIONS)) -> str | None:
     """Return the dtype of activations, one of these ``kinds``, that tensor cores multiply as they
-    lie; None if they do not."""
+    lie, in rows that a table may choose; None if they do not."""
     activation = product.activation
     axes = tuple(map(AxisValue, (*product.rows, product.depth)))
-    if not isinstance(activation, Read) or activation.indices != axes:
+    if not isinstance(activation, Read):
+        return None
+    if activation.indices != axes and product.chosen_row is None:
         return None
     operand = product.program.operand.get(activation.name)
     if operand is None or operand.dtype not in kinds or not _is_dense(operand):
@@ -63,8 +70,8 @@ def pairs_of(product: CodedProduct) -> PairDecoding | str:
         return f"{product.activation} is no row of {' or '.join(FRACTIONS)}"
     if group < product.terms and group % FRAGMENT:
         return f"groups of {group} along the depth; allowed: multiples of {FRAGMENT}"
-    if product.differs_by_row:
-        return "rows differ in their matrices, zero points or scales"
+    if product.differs_by_row and product.segments is None:
+        return NO_SEGMENTS
     pairs = PairDecoding(decoding_of(product), kind)
     return pairs.why_not(product.zero is not None) or pairs
 
@@ -80,14 +87,17 @@ def bytes_of(product: CodedProduct) -> ByteDecoding | str:
         return f"{product.depth} is {terms}; allowed: multiples of {VECTOR_BYTES}"
     if group < terms and group % DEPTH:
         return f"groups of {group} along {product.depth}; allowed: multiples of {DEPTH}"
-    if product.differs_by_row:
-        return "rows differ in their matrices, zero points or scales"
+    if product.differs_by_row and product.segments is None:
+        return NO_SEGMENTS
     return ByteDecoding(decoding_of(product), ACTIVATION)
 
 
 def fragment_rows(product: CodedProduct) -> tuple[int, ...]:
     """List the rows a block may have on tensor cores, which multiply eight at once."""
     count = product.row_count
+    if segments := product.segments:
+        most = round_up(min(SKEWED * int(segments.drawn.max()), count), COLUMNS)
+        return tuple(n for n in SEGMENT_ROWS if n <= most)
     parts = {round_up(ceil_div(count, tiles), COLUMNS) for tiles in range(1, count + 1)}
     return tuple(sorted(n for n in parts if n <= MATRIX_ROWS))
 

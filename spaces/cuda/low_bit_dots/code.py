@@ -59,7 +59,7 @@ class DotCode(RingCode):
     @cached_property
     def ring(self) -> Ring:
         """The way of codes and activations into shared memory."""
-        return ByteRing(self.sizes, self.elements.names, self.bulk)
+        return ByteRing(self.sizes, self.elements, self.bulk)
 
     @property
     def _bytes(self) -> ByteDecoding:

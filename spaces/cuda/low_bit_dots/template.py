@@ -27,5 +27,5 @@ class CudaLowBitDots(LowBitRing):
         return bytes_of(product)
 
     def _code(self, schedule: Schedule) -> DotCode:
-        sizes, bulk = self.sizes(schedule.values), self.cuda.has("tma")
-        return DotCode(sizes, self.arguments, self.entry(schedule), bulk)
+        sizes = self.sizes(schedule.values)
+        return DotCode(sizes, self.arguments, self.entry(schedule), self.bulk)

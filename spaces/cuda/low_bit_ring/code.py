@@ -28,6 +28,7 @@ from tilewright.spaces.cuda.low_bit.pairs import is_exact
 from tilewright.spaces.cuda.low_bit.sizes import COLUMNS, FLOAT
 from tilewright.spaces.cuda.low_bit.sums import BlockSums
 from tilewright.spaces.cuda.low_bit_ring.ring import Ring
+from tilewright.spaces.cuda.low_bit_ring.segments import END_ROW, SegmentWalk
 from tilewright.spaces.cuda.low_bit_ring.sizes import RingSizes
 from tilewright.spaces.cuda.mma.code import INSTRUCTIONS
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
@@ -61,7 +62,8 @@ class RingCode:
             tensor_maps=tuple(maps.values()),
         )
         given = parameters(self.elements.named, self._splits > 1, [*maps])
-        function_lines = function(self.entry, f"{sizes.threads}, 1", given, self._body())
+        bounds = f"{sizes.threads}, {sizes.blocks_per_sm}"
+        function_lines = function(self.entry, bounds, given, self._body())
         source = "\n".join([*self.elements.functions(), *function_lines]) + "\n"
         workspace, tickets = int(sizes.workspace_bytes), int(sizes.ticket_bytes)
         call = Call(self.entry, self.arguments, workspace, tickets, (launch,))
@@ -75,7 +77,7 @@ class RingCode:
     @cached_property
     def ring(self) -> Ring:
         """The way of codes and activations into shared memory."""
-        return Ring(self.sizes, self.elements.names, self.bulk)
+        return Ring(self.sizes, self.elements, self.bulk)
 
     @cached_property
     def sums(self) -> BlockSums:
@@ -89,7 +91,7 @@ class RingCode:
             parts=self._number("warp_depth"),
             splits=self._splits,
             threads=int(sizes.threads),
-            inside=f"row < {product.row_count} && column < end",
+            inside=f"row < {END_ROW if product.segments else product.row_count} && column < end",
             scale=bool(sizes.late) and not sizes.is_grouped,
             word_at=int(sizes.word_at),
             ticket_bytes=int(sizes.ticket_bytes),
@@ -141,13 +143,23 @@ class RingCode:
 
     def _body(self) -> Lines:
         once = [*self._pass(), *self.sums.finish()]
+        again = [*once, *(["tw::fence_async();"] if self.bulk else []), "tw::sync_block();"]
+        if walk := self.walk:
+            each = walk.each([*self._share(), "const int begin = 0;", *again])
+            place = [*self._warp(), "const u32 shared = tw::shared_base();"]
+            return [*place, *self._larger(), *self.ring.start(), *walk.start(), *each]
         if int(self.sizes.passes) > 1:
-            ready = ["tw::fence_async();"] if self.bulk else []
-            own, step = [*once, *ready, "tw::sync_block();"], int(self.sizes.block_tiles)
-            once = CUDA.loop("begin", "tiles", own, step=step)
+            step = int(self.sizes.block_tiles)
+            once = CUDA.loop("begin", "tiles", again, step=step)
         else:
             once = ["const int begin = 0;", *once]
         return [*self._place(), *self._larger(), *self.ring.start(), *once]
+
+    @cached_property
+    def walk(self) -> SegmentWalk | None:
+        """The walk over tiles of segments of rows, if there are any."""
+        segments = self.sizes.segments
+        return SegmentWalk(self.sizes, segments, self.elements) if segments else None
 
     def _larger(self) -> Lines:
         """Declare the larger numbers that codes are made parts of, in registers."""
@@ -168,27 +180,41 @@ class RingCode:
     def _place(self) -> Lines:
         """Return C declarations of the place of a thread's work."""
         sizes = self.sizes
-        blocks = int(sizes.column_blocks)
-        grid = spatial(int(sizes.row_blocks), blocks, self._splits)
+        grid = spatial(int(sizes.row_blocks), int(sizes.column_blocks), self._splits)
         row, column, split = only_task(grid, index("block", int(sizes.blocks)))
-        teams, share = self._number("warp_depth"), int(sizes.share)
-        each, more = divmod(sizes.tiles, blocks)
-        run, warps = int(sizes.run), self._number("warp_columns")
-        ahead = f"first + {share} < {sizes.whole_stages} ? first + {share} : {sizes.whole_stages}"
         return [
             "const int block = blockIdx.x;",
-            "const int warp = (int)tw::warp_uniform(threadIdx.x / 32), lane = threadIdx.x % 32;",
-            f"const int team = warp / {warps}, own = warp % {warps};",
+            *self._warp(),
             f"const i64 row0 = {(row * int(sizes.rows)).text};",
             f"const int across = {column.text};",
+            *self._share((split * int(sizes.share)).text),
+            "const u32 shared = tw::shared_base();",
+            f"const u8 *const q = {self.elements.names[sizes.product.codes.name]};",
+        ]
+
+    def _warp(self) -> Lines:
+        """Return C declarations of the place of a warp in its block."""
+        warps = self._number("warp_columns")
+        return [
+            "const int warp = (int)tw::warp_uniform(threadIdx.x / 32), lane = threadIdx.x % 32;",
+            f"const int team = warp / {warps}, own = warp % {warps};",
+        ]
+
+    def _share(self, first: str = "0") -> Lines:
+        """Return C declarations of a block's columns, those at the place ``across``, and of its
+        depth from the stage ``first`` on."""
+        sizes = self.sizes
+        blocks, run = int(sizes.column_blocks), int(sizes.run)
+        teams, share = self._number("warp_depth"), int(sizes.share)
+        each, more = divmod(sizes.tiles, blocks)
+        ahead = f"first + {share} < {sizes.whole_stages} ? first + {share} : {sizes.whole_stages}"
+        return [
             f"const int tile0 = across * {each} + (across < {more} ? across : {more});",
             f"const int tiles = {each} + (across < {more});",
-            f"const int first = {(split * share).text}, last = {ahead};",
+            f"const int first = {first}, last = {ahead};",
             f"const int runs = (last - first) / {run};",
             f"const u32 turns = (runs - team + {teams - 1}) / {teams} * {run};",
             f"const int begun = first + (int)((i64)across * runs / {blocks}) * {run};",
-            "const u32 shared = tw::shared_base();",
-            f"const u8 *const q = {self.elements.names[sizes.product.codes.name]};",
         ]
 
     def _pass(self) -> Lines:

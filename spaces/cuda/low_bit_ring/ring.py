@@ -8,11 +8,12 @@ once all warps of the team have multiplied it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.cuda.low_bit.decoding import Lines
+from tilewright.spaces.cuda.low_bit.elements import Elements
 from tilewright.spaces.cuda.low_bit.sizes import COLUMNS
 from tilewright.spaces.cuda.low_bit_ring.sizes import BARRIER, RingSizes
 from tilewright.spaces.cuda.mma.fragments import swizzled_tile
@@ -28,7 +29,7 @@ HALF = DEPTH // 2
 
 @dataclass(frozen=True)
 class Ring:
-    """The rings of a block; ``names`` are pointers to arrays, ``bulk`` says how copies are made.
+    """The rings of a block; ``elements`` has pointers to arrays, ``bulk`` says how copies are made.
 
     C variables are ``team``, ``own`` (the warp in its team), ``lane``, ``turns`` (the stages that
     the team multiplies), ``first``, ``last`` and ``begun`` along the depth, ``tile`` and ``there``,
@@ -36,7 +37,7 @@ class Ring:
     """
 
     sizes: RingSizes
-    names: Mapping[str, str]
+    elements: Elements
     bulk: bool
 
     # -- numbers -----------------------------------------------------------------------------------
@@ -245,13 +246,14 @@ class Ring:
         place = tile * rows * self.line + self.place_of(row, piece)
         term = tile * DEPTH + piece * self.piece
         there = f"row < {product.row_count} && depth < {product.terms}"
+        source = self.elements.call("source", "row") if product.chosen_row else "row"
         activations = [
             f"const i64 row = row0 + {row.text};",
             f"const i64 depth = (i64)at * {int(sizes.depth)} + {term.text};",
             f"const bool there = {there};",
             f"tw::cp_async<{VECTOR_BYTES}>(activations + to * {int(sizes.activation_stage)} + "
-            f"{place.text}, {self.names[self._activation]} + "
-            f"(there ? row * {product.terms} + depth : 0), there ? {VECTOR_BYTES} : 0);",
+            f"{place.text}, {self.elements.names[self._activation]} + "
+            f"(there ? {source} * {product.terms} + depth : 0), there ? {VECTOR_BYTES} : 0);",
         ]
         return [
             *CUDA.loop("n", self._deep * line, codes, first=first, step=lanes),

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.spaces.cuda.blocks.rules import MOST_THREADS
 from tilewright.spaces.cuda.low_bit.pairs import BYTE, is_exact
 from tilewright.spaces.cuda.low_bit_ring.sizes import RingSizes
-from tilewright.spaces.cuda.residency import shared_memory
+from tilewright.spaces.cuda.residency import BLOCK_SHARED, shared_memory
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.products.coded import CodedProduct
 from tilewright.spaces.dtypes import dtype
@@ -22,6 +22,7 @@ WARPS = 4
 """Warps of a warpgroup."""
 BLOCK = ("tile_rows", "splits", "warp_tiles", "warp_columns")
 DEPTH = ("tile_rows", "splits", "stage_depth")
+MEMORY = (*BLOCK, "warp_depth", "stages", "stage_depth", "scales")
 
 
 def ring_rules(
@@ -33,12 +34,15 @@ def ring_rules(
     threads = min(MOST_THREADS, target.threads_per_block)
 
     def allowed(c: Mapping[str, Any]) -> Any:
-        each = target.registers_per_multiprocessor // sizes(c).threads
+        held = sizes(c).threads * sizes(c).blocks_per_sm
+        each = target.registers_per_multiprocessor // held
         return np.minimum(each, target.registers_per_thread)
 
     ways = ("multiply",) if has_warpgroups else ()
+    held = ("blocks_per_sm",) if whole.segments else ()
     rules = (
         *(_of_warpgroups(sizes) if has_warpgroups else ()),
+        *(_of_residents(sizes, target) if whole.segments else ()),
         Rule(
             "threads",
             ("warp_columns", "warp_depth"),
@@ -110,13 +114,13 @@ def ring_rules(
             lambda c: f"{sizes(c).passes} passes of blocks that share columns; allowed: 1",
         ),
         shared_memory(
-            (*BLOCK, "warp_depth", "stages", "stage_depth", "scales"),
+            MEMORY,
             lambda c: sizes(c).shared_bytes,
             target,
         ),
         Rule(
             "registers",
-            (*BLOCK, *ways, "warp_depth", "stage_depth", "interleave", "scales"),
+            (*BLOCK, *ways, *held, "warp_depth", "stage_depth", "interleave", "scales"),
             lambda c: sizes(c).registers <= allowed(c),
             lambda c: f"a thread needs about {sizes(c).registers} registers; allowed: {allowed(c)}",
         ),
@@ -154,6 +158,28 @@ def _of_warpgroups(sizes: Callable[[Mapping[str, Any]], RingSizes]) -> tuple[Rul
             ("multiply", "interleave"),
             lambda c: (c["multiply"] == "mma") | (c["interleave"] == 1),
             lambda c: f"{c['interleave']} tiles at a time; allowed for wgmma: 1",
+        ),
+    )
+
+
+def _of_residents(
+    sizes: Callable[[Mapping[str, Any]], RingSizes], target: CudaTarget
+) -> tuple[Rule, ...]:
+    """Return the rule of blocks that a multiprocessor holds at a time."""
+    most = target.shared_per_multiprocessor
+
+    def taken(c: Mapping[str, Any]) -> Any:
+        return (sizes(c).shared_bytes + BLOCK_SHARED) * sizes(c).blocks_per_sm
+
+    return (
+        Rule(
+            "resident_shared_memory",
+            (*MEMORY, "blocks_per_sm"),
+            lambda c: taken(c) <= most,
+            lambda c: (
+                f"{c['blocks_per_sm']} blocks take {taken(c)} bytes of shared memory; "
+                f"a multiprocessor has {most}"
+            ),
         ),
     )
 

@@ -13,9 +13,11 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.blocks.last_to_come import TICKET
+from tilewright.spaces.cuda.blocks.segment_list import list_bytes
 from tilewright.spaces.cuda.low_bit.pairs import PairDecoding
 from tilewright.spaces.cuda.low_bit.sizes import COLUMNS, FLOAT, CodedSizes
 from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.derivation.products.view import Segments
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.low_bit.order import DEPTH, HALVES, ROWS, tile_bytes
 
@@ -37,6 +39,9 @@ class RingSizes(CodedSizes):
     ring has ``stage_depth`` tiles along the depth. A block with more tiles than its warps hold sums
     of passes over the depth several times. With ``raised`` sums, zero points and what codes are
     raised by are subtracted of sums instead of codes.
+
+    Where rows come in segments, a block takes tiles of them in turns: each is cut from one segment
+    and has columns for one pass.
     """
 
     multiprocessors: int
@@ -46,8 +51,43 @@ class RingSizes(CodedSizes):
     # -- blocks ------------------------------------------------------------------------------------
 
     @property
+    def segments(self) -> Segments | None:
+        """The segments of rows, if there are any."""
+        return self.product.segments
+
+    @property
+    def blocks_per_sm(self) -> Any:
+        """Blocks that a multiprocessor holds at a time."""
+        return self.values.get("blocks_per_sm", 1)
+
+    @property
+    def row_blocks(self) -> Any:
+        """Tiles along the rows; with segments as many as there can be."""
+        if self.segments is None:
+            return super().row_blocks
+        count = self.product.row_count
+        return np.minimum(count // self.rows + self.segments.count, count)
+
+    @property
+    def blocks(self) -> Any:
+        """Blocks of the grid."""
+        if self.segments is None:
+            return super().blocks
+        held = self.multiprocessors * self.blocks_per_sm
+        return np.minimum(self.row_blocks * self.column_blocks, held)
+
+    @property
+    def visits(self) -> Any:
+        """Passes of all blocks; with segments those of rows as they are drawn."""
+        if self.segments is None:
+            return self.blocks * self.passes
+        return self.segments.tiles(self.rows) * self.column_blocks
+
+    @property
     def column_blocks(self) -> Any:
         """Blocks along the columns."""
+        if self.segments is not None:
+            return ceil_div(self.tiles, self.block_tiles)
         shared = self.row_blocks * self.values["splits"]
         return np.clip(self.multiprocessors // shared, 1, self.tiles)
 
@@ -184,8 +224,13 @@ class RingSizes(CodedSizes):
 
     @property
     def word_at(self) -> Any:
-        """The place of a block's ticket in shared memory."""
+        """The place of a block's ticket in shared memory, or of the list of segments."""
         return ceil_div(self.barriers_at + 2 * BARRIER * self.rings, TICKET) * TICKET
+
+    @property
+    def shared_bytes(self) -> Any:
+        """Shared memory of a block."""
+        return super().shared_bytes + list_bytes(self.segments)
 
     @property
     def registers(self) -> Any:

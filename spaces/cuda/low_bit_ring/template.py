@@ -62,8 +62,10 @@ class LowBitRing(CudaTemplate):
         self.pairs = pairs
         rows = fragment_rows(self.product)
         has_early = self.product.scale is not None and not self.raised
-        has_warpgroups = self.cuda.has("wgmma") and not self.raised
+        self.bulk = self.cuda.has("tma") and not self.product.chosen_row
+        has_warpgroups = self.cuda.has("wgmma") and self.bulk and not self.raised
         ways = Decision("multiply", ("mma", "wgmma")) if has_warpgroups else None
+        held = Decision("blocks_per_sm", (1, 2, 3)) if self.product.segments else None
         self.decisions = (
             *([ways] if ways else ()),
             Decision("tile_rows", rows),
@@ -73,7 +75,8 @@ class LowBitRing(CudaTemplate):
             Decision("stages", (2, 3, 4, 5, 6, 8, 12)),
             Decision("stage_depth", (1, 2, 4)),
             Decision("interleave", TOGETHER),
-            Decision("splits", SPLITS),
+            *([held] if held else ()),
+            Decision("splits", (1,) if held else SPLITS),
             Decision("scales", ("late", "early") if has_early else ("late",)),
         )
         self.rules = ring_rules(self.sizes, self.cuda, has_warpgroups)
@@ -96,13 +99,14 @@ class LowBitRing(CudaTemplate):
         return RingSizes(self.product, values, self.cuda.multiprocessors, self.pairs, self.raised)
 
     def _tiles(self, rows: tuple[int, ...]) -> tuple[int, ...]:
-        """List the tiles a warp may have: even parts of those of a block."""
-        found = set[int]()
-        for splits in SPLITS:
-            for each in rows:
-                sizes = self.sizes({"splits": splits, "tile_rows": each})
-                most = int(sizes.most_tiles)
-                found |= {ceil_div(most, parts) for parts in range(1, most + 1)}
+        """List the tiles a warp may have: even parts of those of a block, or of all where blocks
+        take any."""
+        shapes = [{"splits": splits, "tile_rows": each} for splits in SPLITS for each in rows]
+        if self.product.segments:
+            most = {self.sizes({}).tiles}
+        else:
+            most = {int(self.sizes(shape).most_tiles) for shape in shapes}
+        found = {ceil_div(tiles, parts) for tiles in most for parts in range(1, tiles + 1)}
         return tuple(sorted(n for n in found if n <= MOST_TILES))
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
@@ -121,9 +125,9 @@ class LowBitRing(CudaTemplate):
         return layouts(self._code(schedule))
 
     def _code(self, schedule: Schedule) -> RingCode:
-        sizes, bulk = self.sizes(schedule.values), self.cuda.has("tma")
+        sizes = self.sizes(schedule.values)
         kind = WarpgroupCode if sizes.on_warpgroups else RingCode
-        return kind(sizes, self.arguments, self.entry(schedule), bulk)
+        return kind(sizes, self.arguments, self.entry(schedule), self.bulk)
 
 
 class LowBitRaised(LowBitRing):

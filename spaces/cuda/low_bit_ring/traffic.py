@@ -33,8 +33,8 @@ def ring_quantities(
     """Return every quantity as a float64 array with one entry for each schedule."""
     c, product = sizes.values, sizes.product
     bits = sizes.pairs.decoding.bits
-    count, passes = sizes.rows // COLUMNS, sizes.passes
-    stages = 1.0 * sizes.blocks * passes * sizes.share
+    count, passes = sizes.rows // COLUMNS, sizes.visits / sizes.blocks
+    stages = 1.0 * sizes.visits * sizes.share
     tiles = stages * sizes.block_tiles * c["stage_depth"]
     parts = sizes.depth // sizes.part_depth
     early = (product.scale is not None) & ~sizes.late
@@ -54,7 +54,7 @@ def ring_quantities(
     work = tiles * tile + stages * stage
     codes = tiles * ROWS * DEPTH * bits / 8
     activations = stages * sizes.activation_stage
-    sums = 1.0 * sizes.blocks * passes * sizes.rows * sizes.columns
+    sums = 1.0 * sizes.visits * sizes.rows * sizes.columns
     merged = 2.0 * FLOAT * sums * (c["splits"] > 1)
     multiplies = tiles * ROWS * DEPTH * sizes.rows
     main = float(workload.least_bytes)
@@ -72,7 +72,7 @@ def ring_quantities(
         "vector_fraction": product.columns * product.terms / (tiles * ROWS * DEPTH),
         "intensity": steps * count / (bits / FLOAT),
         "main_loop_trips": 1.0 * sizes.share / c["warp_depth"],
-        "tile_visits": 1.0 * passes * sizes.blocks / occupancy.resident,
+        "tile_visits": 1.0 * sizes.visits / occupancy.resident,
         "synchronisations": 1.0 * passes * sizes.share / c["warp_depth"] * (c["warp_columns"] > 1)
         + 3.0
         + 2.0 * (c["splits"] > 1),

@@ -7,19 +7,20 @@
 are any expressions that are the same within a group of the depth: within all of it, where they
 belong to columns or to the whole matrix. The activation is any expression of rows and depth, and
 what becomes of the finished sums is another program, of one map. Each row may choose its matrix, as
-the tokens of experts do: ``q[e[row], n, k]``.
+the tokens of experts do: ``q[e[row], n, k]``. If a sorted table tells, rows come in segments.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.derivation.algebra import ZERO, factors, negated, product, times
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.products.splitting import Indexing, indexing
+from tilewright.spaces.derivation.products.view import Segments
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Operand, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
@@ -71,6 +72,30 @@ class CodedProduct:
         """Tell whether rows differ in their matrices, zero points or scales."""
         shared = [each for each in (self.zero, self.scale) if each is not None]
         return self.matrix is not None or any(each.axes & set(self.rows) for each in shared)
+
+    @cached_property
+    def segments(self) -> Segments | None:
+        """The rows of each matrix, if these are neighbours: a sorted table of all rows gives each
+        its matrix, and through that its zero point and scale. None otherwise."""
+        if not isinstance(self.matrix, Read) or len(self.rows) > 1:
+            return None
+        table, shared = self.program.operand[self.matrix.name], (self.zero, self.scale)
+        if self.matrix.indices != (AxisValue(self.rows[0]),) or not (
+            table.drawn is not None and table.drawn.sorted
+        ):
+            return None
+        if any(self.rows[0] in _axes_beside(self.matrix, each) for each in shared if each):
+            return None
+        return Segments(table, self.codes.shape[0])
+
+    @property
+    def chosen_row(self) -> Read | None:
+        """The entry of a table that chooses a row of the activations; None if these are read
+        elsewhere."""
+        match self.activation:
+            case Read(_, (Read(_, (AxisValue(row),)) as chosen, AxisValue(self.depth))):
+                return chosen if (row,) == self.rows else None
+        return None
 
     def row_parts(self, most: int) -> tuple[int, ...]:
         """List the rows a tile may have: up to ``most``, as even as can be, each height once."""
@@ -198,6 +223,14 @@ def _code(node: Expression, codes: Operand) -> tuple[str | None, Expression | No
 
 def _names(node: Expression) -> set[str]:
     return {read.name for read in node.reads}
+
+
+def _axes_beside(read: Read, node: Expression) -> frozenset[str]:
+    """Return the axes whose values occur elsewhere than in a read."""
+    if node == read:
+        return frozenset()
+    own = node.axes if isinstance(node, AxisValue) else frozenset[str]()
+    return own.union(*(_axes_beside(read, child) for child in node.children))
 
 
 def _group(parts: Indexing, depth: str, shared: list[Expression]) -> int:
