@@ -51,9 +51,20 @@ SavedNames = Annotated[
     typer.Option(
         "--saved",
         metavar="NAMES",
-        help="Stages that the gradient reads and does not compute again, such as y,lse.",
+        help="Stages that the gradient reads and does not compute again, such as y,lse; or search.",
     ),
 ]
+MemoryBytes = Annotated[
+    int | None,
+    typer.Option(
+        "--memory",
+        metavar="BYTES",
+        min=0,
+        help="With --saved search: the most that a forward pass keeps for the gradient.",
+    ),
+]
+SEARCH = "search"
+"""The value of ``--saved`` that leaves the stages to the search."""
 
 
 Tables = Annotated[
@@ -68,24 +79,37 @@ Tables = Annotated[
 
 @dataclass(frozen=True)
 class Differentiated:
-    """The values of ``--gradient`` and ``--saved``, as they were given."""
+    """The values of ``--gradient``, ``--saved`` and ``--memory``, as they were given.
+    :class:`InputError` if one of them has no use."""
 
     wrt: str | None = None
     saved: str | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.wrt is None and self.saved is not None:
+            raise InputError(f"--saved {self.saved} is for a gradient; give --gradient, too")
+        if self.memory is not None and not self.is_searched:
+            raise InputError(f"--memory {self.memory} is for a search; give --saved search, too")
 
     @property
     def is_asked(self) -> bool:
-        """Tell whether a gradient is asked for, if only by half."""
-        return self.wrt is not None or self.saved is not None
+        """Tell whether a gradient is asked for."""
+        return self.wrt is not None
+
+    @property
+    def is_searched(self) -> bool:
+        """Tell whether it is to be found out what the gradient reads."""
+        return self.saved == SEARCH
 
     def program(self, made: Program) -> Program:
         """Return a program, or its gradient if that is asked for."""
         from tilewright.spaces.workloads.gradients import gradient
 
-        if not self.is_asked:
-            return made
         if self.wrt is None:
-            raise InputError(f"--saved {self.saved} is for a gradient; give --gradient, too")
+            return made
+        if self.is_searched:
+            raise InputError("--saved search is for tune and query; allowed here: names of stages")
         return gradient(made, self.wrt, self.saved or "")
 
     def workload(self, made: Workload) -> Workload:

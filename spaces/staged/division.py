@@ -23,7 +23,7 @@ from tilewright.spaces.derivation.dividing import (
     without_maps,
 )
 from tilewright.spaces.derivation.hiding import hidden_in_factors
-from tilewright.spaces.derivation.work import work
+from tilewright.spaces.derivation.work import Work, work
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.staged.partition import Part, Serving, at_once
 from tilewright.spaces.template import Template
@@ -55,9 +55,17 @@ class Costs:
         both factors for each term."""
         counted = work(without_maps(program) if recomputes else program)
         flops = counted.flops * (self.apart if recomputes else 1)
+        return self.start + max(float(counted.bytes), self._operations(counted, flops))
+
+    def of_work(self, program: Program) -> float:
+        """Return the predicted cost of a program's bytes and operations, one after the other: it
+        falls with each of them, whichever takes longer."""
+        counted = work(program)
+        return counted.bytes + self._operations(counted, counted.flops)
+
+    def _operations(self, counted: Work, flops: float) -> float:
         operations = self.flop * flops + self.arithmetic * counted.arithmetic
-        operations += self.call * counted.special
-        return self.start + max(float(counted.bytes), operations)
+        return operations + self.call * counted.special
 
     def of_parts(self, parts: Sequence[Part]) -> float:
         """Return the predicted cost of kernels that run one after the other."""

@@ -9,6 +9,8 @@ from tilewright.spaces.derivation.gradients import saving as savings
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.operators import as_workload
+from tilewright.spaces.staged.division import ON_CPU, Costs
+from tilewright.spaces.workloads.splits import Split, splits_of
 from tilewright.spaces.workloads.workload import Workload
 
 Names = Sequence[str] | str
@@ -42,6 +44,24 @@ def saving(of: Workload | Program | str, saved: Names) -> Program:
     They are further outputs, in float32. :class:`InputError` for a stage that is not there.
     """
     return savings.forward(_program(of), _names(saved))
+
+
+def splits(
+    of: Workload | Program | str,
+    wrt: Names,
+    outputs: Names | None = None,
+    costs: Costs = ON_CPU,
+) -> list[Split]:
+    """Return what may be saved for the gradient of an operator, from the fewest bytes kept to the
+    most and from the highest cost predicted by ``costs`` to the lowest.
+
+    Each :class:`Split` has the stages ``saved``, the programs ``forward`` and ``backward``, and the
+    ``bytes`` that pass between them. Arguments and errors are those of :func:`gradient`.
+
+        splits("attention b=1 h=2 i=512 j=512 d=64", "q,k,v")
+    """
+    some = None if outputs is None else _names(outputs)
+    return splits_of(_program(of), _names(wrt), some, costs)
 
 
 def differentiable(of: Workload | Program) -> list[str]:

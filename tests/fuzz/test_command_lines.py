@@ -68,7 +68,7 @@ OPTIONS = {
             "--address",
         ),
         *("--file", "--search", "--quiet", "--verbose", "--insecure-cluster"),
-        *("--numerics", "--effort", "--gradient", "--saved", "--table"),
+        *("--numerics", "--effort", "--gradient", "--saved", "--memory", "--table"),
     ),
     "resume": (
         *("--db", "--model", "--format", "-v", "--executor", "--address", "--insecure-cluster"),
@@ -76,7 +76,7 @@ OPTIONS = {
     ),
     "query": (
         *("--target", "--threads", "--db", "--source", "--model", "--format", "--file"),
-        *("--numerics", "--gradient", "--saved", "--table"),
+        *("--numerics", "--gradient", "--saved", "--memory", "--table"),
     ),
     "verify": (
         *("--target", "--threads", "--schedules", "--seed", "--format", "--file"),

@@ -20,8 +20,10 @@ from tilewright.scheduler.cli.options import (
 )
 from tilewright.scheduler.cli.sizes import described_from_arguments, is_open, show_table
 from tilewright.scheduler.cli.workload_arguments import (
+    NEITHER,
     Differentiated,
     GradientNames,
+    MemoryBytes,
     Operator,
     Parameters,
     ProgramFile,
@@ -43,6 +45,7 @@ def query_command(
     file: ProgramFile = None,
     gradient: GradientNames = None,
     saved: SavedNames = None,
+    memory: MemoryBytes = None,
     table: Tables = None,
     target: TargetName = "cpu",
     threads: Threads = None,
@@ -58,6 +61,7 @@ def query_command(
 
     With --source standard output receives the kernel, as a file that compiles, and standard error
     the rest. Of a workload with an open axis, such as m=*, the table that serves it is printed.
+    With --saved search it prints what a gradient may read of the forward pass, and what is fastest.
 
     \b
     Examples:
@@ -74,6 +78,7 @@ def query_command(
                 "--numerics": numerics is not Numerics.STRICT,
                 "--gradient": gradient,
                 "--saved": saved,
+                "--memory": memory is not None,
                 "--table": table or None,
             }
         )
@@ -82,9 +87,16 @@ def query_command(
         described = described_from_arguments(operator, parameters, file)
         show_table(found_table(described, detect_target(target, threads), db), format)
         return
-    differentiated = Differentiated(gradient, saved)
-    workload = workload_from_arguments(operator, parameters, file, differentiated, table)
+    differentiated = Differentiated(gradient, saved, memory)
     machine = detect_target(target, threads)
+    if differentiated.is_searched:
+        _check_of_one_kernel({"--source": source, "--model": model})
+        from tilewright.scheduler.cli.splitting import show_splits, splits_on
+
+        made = workload_from_arguments(operator, parameters, file, NEITHER, table)
+        show_splits(splits_on(made, differentiated, machine), machine, db, format)
+        return
+    workload = workload_from_arguments(operator, parameters, file, differentiated, table)
 
     from tilewright.scheduler.query import query
 

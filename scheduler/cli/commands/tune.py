@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -34,10 +35,13 @@ from tilewright.scheduler.cli.options import (
     Trials,
     Verbose,
 )
+from tilewright.scheduler.cli.splitting import show_splits, splits_on
 from tilewright.scheduler.cli.text import command_line
 from tilewright.scheduler.cli.workload_arguments import (
+    NEITHER,
     Differentiated,
     GradientNames,
+    MemoryBytes,
     Operator,
     Parameters,
     ProgramFile,
@@ -52,6 +56,10 @@ from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.validation.checks import positive
 from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.spaces.target import Target
+    from tilewright.spaces.workloads.splits import Split
 
 ObjectiveOption = Annotated[
     Objective,
@@ -69,6 +77,7 @@ def tune_command(
     file: ProgramFile = None,
     gradient: GradientNames = None,
     saved: SavedNames = None,
+    memory: MemoryBytes = None,
     table: Tables = None,
     suite: SuiteFile = None,
     section: SectionName = None,
@@ -94,7 +103,8 @@ def tune_command(
     """Search for the fastest schedule, and record every result in the database.
 
     --suite tunes several workloads: trials go where the objective gains most. Several targets are
-    tuned for at once, each with its own trials and seconds.
+    tuned for at once, each with its own trials and seconds. --saved search tunes each set of stages
+    that a gradient may read of the forward pass, and prints which of them is the fastest.
 
     A line reports each gain. Below the lines a terminal shows a live table; elsewhere a line
     reports the state every 30 seconds. Ctrl-C ends the search with the best found so far.
@@ -106,22 +116,48 @@ def tune_command(
       tilewright tune "y[r, c] = softmax[c](x[r, c] / t)" r=4096 c=1024
       tilewright tune --file my.tw r=4096 c=1024
       tilewright tune softmax r=4096 c=1024 --gradient x --saved y
+      tilewright tune layernorm r=4096 c=1024 --gradient x,weight --saved search
       tilewright tune --suite bert-base --seconds 600
       tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
     """
-    differentiated = Differentiated(gradient, saved)
+    differentiated = Differentiated(gradient, saved, memory)
     what = _what(operator, parameters, file, differentiated, table, suite, section, objective)
-    budget = _budget(what, effort, trials, seconds, patience)
+    limits = (effort, trials, seconds, patience)
+    _budget(what, *limits)  # refuses a value before a cluster is asked
     session = secrets.token_hex(4)
     with open_executors(
         target or ["cpu"], threads, executor, address, insecure_cluster
     ) as executors:
         from tilewright.scheduler.cli.job import Request, RunOptions, run_requests
 
-        how = (budget, seed, session, objective, search, numerics)
-        requests = [Request(what, machine, *how) for machine in executors.targets]
+        searched = _splits(what, differentiated, executors.targets)
+        how = (seed, session, objective, search, numerics)
+        requests = [
+            Request(each, machine, _budget(each, *limits), *how)
+            for machine in executors.targets
+            for each in [_asked(what, searched.get(machine))]
+        ]
         run_options = RunOptions(db, model, format, quiet, verbose, command_line())
-        raise typer.Exit(run_requests(requests, run_options, executors, context.obj))
+        code = run_requests(requests, run_options, executors, context.obj)
+        for machine, found in searched.items():
+            show_splits(found, machine, db, format)
+        raise typer.Exit(code)
+
+
+def _splits(
+    what: Workload | Suite, differentiated: Differentiated, targets: Iterable[Target]
+) -> dict[Target, list[Split]]:
+    """Return what a gradient may read on each target; nothing where that is given."""
+    if not differentiated.is_searched or isinstance(what, Suite):
+        return {}
+    return {machine: splits_on(what, differentiated, machine) for machine in targets}
+
+
+def _asked(what: Workload | Suite, found: Sequence[Split] | None) -> Workload | Suite:
+    """Return what is tuned: the programs of splits, where these are searched."""
+    from tilewright.scheduler.splits import suite_of
+
+    return what if found is None else suite_of(found)
 
 
 def _budget(
@@ -166,4 +202,5 @@ def _what(
         raise InputError(f"--section {shown(section)} is one of a suite; give --suite, too")
     if objective is not Objective.LATENCY:
         raise InputError(f"--objective {objective} is for a suite; allowed here: latency")
-    return workload_from_arguments(operator, parameters, file, differentiated, tables)
+    known = NEITHER if differentiated.is_searched else differentiated
+    return workload_from_arguments(operator, parameters, file, known, tables)

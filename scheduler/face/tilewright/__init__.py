@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tilewright.scheduler.dispatch.function import Dispatch, dispatch
     from tilewright.scheduler.extracting import extract
     from tilewright.scheduler.query import query
+    from tilewright.scheduler.splits import best_split
     from tilewright.scheduler.suites.suite import Suite
     from tilewright.scheduler.suites.tune import tune_suite
     from tilewright.scheduler.torch.backend.explanation import Explanation, explain
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from tilewright.spaces.operators import workload
     from tilewright.spaces.schedule import Schedule
     from tilewright.spaces.target import Target, detect_target
-    from tilewright.spaces.workloads.gradients import gradient, saving
+    from tilewright.spaces.workloads.gradients import gradient, saving, splits
     from tilewright.spaces.workloads.packing import pack, unpack
     from tilewright.spaces.workloads.sparse_weights import pack_sparse
     from tilewright.spaces.workloads.workload import Workload
@@ -74,6 +75,7 @@ __all__ = [
     "Workload",
     "__version__",
     "best",
+    "best_split",
     "detect_target",
     "dispatch",
     "explain",
@@ -88,6 +90,7 @@ __all__ = [
     "program",
     "query",
     "saving",
+    "splits",
     "trials",
     "tune",
     "tune_suite",
@@ -117,6 +120,7 @@ _HOMES = {
     "TuningResult": "tilewright.scheduler.tuning.events",
     "Workload": "tilewright.spaces.workloads.workload",
     "best": "tilewright.scheduler.best",
+    "best_split": "tilewright.scheduler.splits",
     "detect_target": "tilewright.spaces.target",
     "dispatch": "tilewright.scheduler.dispatch.function",
     "explain": "tilewright.scheduler.torch.backend.explanation",
@@ -131,6 +135,7 @@ _HOMES = {
     "program": "tilewright.spaces.language",
     "query": "tilewright.scheduler.query",
     "saving": "tilewright.spaces.workloads.gradients",
+    "splits": "tilewright.spaces.workloads.gradients",
     "trials": "tilewright.scheduler.data.frame",
     "tune": "tilewright.scheduler.tuning.tuner",
     "tune_suite": "tilewright.scheduler.suites.tune",

@@ -1,0 +1,60 @@
+"""What may be saved for a gradient: each split is right, and none is in another one's shadow."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spaces.derivation.gradients.differences import check
+from tilewright import splits
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.operators import as_workload
+from tilewright.spaces.staged.division import ON_CPU, ON_GPU
+
+ATTENTION = "attention b=1 h=2 i=16 j=16 d=4 mask=causal"
+GELU = 'matmul m=5 n=6 k=64 epilogue="gelu(x + bias[n])"'
+CASES: dict[str, tuple[str, str, list[str]]] = {
+    "attention": (ATTENTION, "q,k,v", ["", "lse", "y,lse"]),
+    "softmax": ("softmax r=4 c=32", "x", ["y"]),
+    "layernorm": ("layernorm r=4 c=64", "x,weight,bias", ["", "rstd", "mean,rstd"]),
+    "a product and its activation": (GELU, "A,B,bias", ["", "C_sum"]),
+    "nothing to save": ("swiglu r=3 c=4", "gate,up", [""]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_is_the_gradient(name: str) -> None:
+    text, wrt, wanted = CASES[name]
+    found = splits(text, wrt)
+    assert {*wanted} <= {",".join(each.saved) for each in found}
+    for each in found:
+        made = check(as_workload(text).written, wrt.split(","), each.saved)
+        assert made.digest == each.backward.digest
+        assert {*each.saved} <= {*each.backward.operand}
+        assert {*each.saved} <= {output.name for output in each.forward.outputs}
+
+
+@pytest.mark.parametrize("costs", [ON_CPU, ON_GPU], ids=["CPU", "GPU"])
+def test_more_bytes_cost_less(costs) -> None:
+    found = splits("attention b=1 h=2 i=64 j=64 d=16", "q,k,v", costs=costs)
+    bytes, priced = zip(*((each.bytes, each.cost(costs)) for each in found), strict=True)
+    assert len(found) > 2
+    assert [*bytes] == sorted(bytes)
+    assert [*priced] == sorted({*priced}, reverse=True)
+
+
+def test_what_is_kept_is_counted() -> None:
+    """The derivative that the gradient is given comes from elsewhere."""
+    (found,) = splits("softmax r=4 c=32", "x")
+    assert [array.name for array in found.kept] == ["y"]
+    assert found.bytes == 4 * 4 * 32
+    norm = splits("layernorm r=4 c=64 dtype=bfloat16", "x,weight")[-1]
+    assert norm.saved == ("mean", "rstd")
+    assert norm.bytes == 2 * 4 * 64 + 2 * 64 + 2 * 4 * 4
+
+
+def test_errors_are_those_of_the_gradient() -> None:
+    with pytest.raises(InputError, match="floor has no gradient"):
+        splits(program("y[i] = floor(x[i])", i=4), "x")
+    with pytest.raises(InputError, match="the program has no operand 'z'"):
+        splits("softmax r=4 c=8", "z")
