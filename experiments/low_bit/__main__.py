@@ -3,6 +3,7 @@
 python -m experiments.low_bit [--target cpu|cuda] [--shape ROWSxCOLUMNSxDEPTH ...]
     [--dtypes NAME ...] [--seconds 20] [--minutes 9] [--rounds N] [--jobs N] [--db FILE]
     [--out FILE]
+python -m experiments.low_bit --experts [--shape TOKENSxCHOSENxEXPERTSxCOLUMNSxDEPTH ...] [...]
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from experiments.low_bit.formats import GPU_NAMES, NAMES
+from experiments.low_bit.formats import GPU_NAMES
 from tilewright.spaces.errors import InputError
 
 OUT = Path(__file__).parent / "results" / "results.json"
@@ -22,9 +25,10 @@ def main(given: Sequence[str] | None = None) -> int:
     """Compare, print a line for each kernel, and write the results."""
     parser = argparse.ArgumentParser(prog="python -m experiments.low_bit")
     parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--experts", action="store_true", help="rows choose their weights")
     parser.add_argument("--shape", nargs="+", help="rows x columns x depth; one on a CPU")
     parser.add_argument("--dtypes", nargs="+", choices=GPU_NAMES)
-    parser.add_argument("--seconds", type=float, default=20, help="of tuning each; 0 for none")
+    parser.add_argument("--seconds", type=float, help="of tuning each, 20 or 60; 0 for none")
     parser.add_argument("--minutes", type=float, default=9, help="for all of it on a GPU")
     parser.add_argument("--rounds", type=int, default=51)
     parser.add_argument("--jobs", type=int, default=0, help="processes beside a GPU; 0: all cores")
@@ -32,20 +36,21 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=OUT)
     asked = parser.parse_args(given)
     try:
-        if asked.target == "cpu":
-            from experiments.low_bit import cpu
-
-            asked.shape, asked.dtypes = asked.shape or ["1x4096x4096"], asked.dtypes or NAMES
-            cpu.main(asked)
-        else:
-            from experiments.low_bit import gpu
-
-            asked.shape, asked.dtypes = asked.shape or gpu.SHAPES, asked.dtypes or GPU_NAMES
-            gpu.main(asked)
+        part = _part(asked)
+        asked.shape = asked.shape or part.SHAPES
+        asked.dtypes = asked.dtypes or part.FORMATS
+        asked.seconds = part.SECONDS if asked.seconds is None else asked.seconds
+        part.main(asked)
     except InputError as error:
         print(f"low_bit: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _part(asked: argparse.Namespace) -> Any:
+    """Return the module of what is asked for; torch's and a GPU's load when they are used."""
+    place = "cpu" if asked.target == "cpu" else "gpu"
+    return import_module(f"experiments.low_bit.{place}{'_experts' * asked.experts}")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,10 @@ from tilewright import Target, best, detect_target, pack, tune
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.errors import InputError
 
+SHAPES = ("1x4096x4096",)
+FORMATS = NAMES
+SECONDS = 20.0
+"""Seconds of tuning of each format."""
 INT4_GROUP = 128
 """Neighbours along the depth that share a scale of torch's kernels."""
 COLD_BYTES = 1 << 27
@@ -130,6 +134,13 @@ def main(asked: argparse.Namespace) -> None:
     sets["float32"] = float32(shape, target, asked.seconds, asked.db)
     for name in asked.dtypes:
         sets[name] = ours(name, shape, target, asked.seconds, asked.db)
+    show(asked, target, sets, missing)
+
+
+def show(
+    asked: argparse.Namespace, target: Target, sets: dict[str, Set], missing: dict[str, str]
+) -> None:
+    """Time calls in turns, print a line for each, and write the results."""
     times = timed(sets, asked.rounds)
     for name, found in times.items():
         least, half = min(found) * 1e6, median(found) * 1e6

@@ -51,17 +51,22 @@ class Format:
         """The zero point."""
         return 2 ** (dtype(self.dtype).bits - 1) if self.dtype.startswith("uint") else 0
 
-    def product(self, m: int, n: int, k: int, activations: str = "float32") -> Workload:
+    def product(
+        self, m: int, n: int, k: int, activations: str = "float32", experts: int = 0
+    ) -> Workload:
         """Return the product of ``m`` rows of ``activations``, with scales and outputs of that
-        dtype, and a weight of ``n`` columns and a depth of ``k``."""
-        code = f"(q[n, k] - {self.zero})" if self.zero else "q[n, k]"
-        place = f"[k // {self.group}, n]"
+        dtype, and a weight of ``n`` columns and a depth of ``k``; with ``experts``, each row has
+        the weight of its expert, by which rows are sorted."""
+        table = f"e: int32[m](sorted < {experts}); " if experts else ""
+        all_of, own = (f"{experts}, ", "e[m], ") if experts else ("", "")
+        code = f"(q[{own}n, k] - {self.zero})" if self.zero else f"q[{own}n, k]"
+        place = f"[{own}k // {self.group}, n]"
         kind = "uint8" if self.has_powers else activations
         scale = f"exp2(s{place} - {BIAS})" if self.has_powers else f"s{place}"
         given, rows = ("int8", " * d[m]") if self.has_bytes else (activations, "")
         text = (
-            f"q: {self.dtype}[n, k](packed); a: {given}[m, k]; "
-            f"s: {kind}[k // {self.group}, n]; y: {activations}[m, n]; "
+            f"{table}q: {self.dtype}[{all_of}n, k](packed); a: {given}[m, k]; "
+            f"s: {kind}[{all_of}k // {self.group}, n]; y: {activations}[m, n]; "
             f"y[m, n] = sum[k](a[m, k] * {code} * {scale}){rows}"
         )
         return workload(text, m=m, n=n, k=k)

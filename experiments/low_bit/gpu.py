@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from math import ceil
 from statistics import median
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.low_bit.formats import BIAS, Format
+from experiments.low_bit.formats import BIAS, GPU_NAMES, Format
 from experiments.models.choosing import build, kernels, process_pool, spaces
 from experiments.models.gpu import FIRST, FURTHER, PARENTS, search
 from experiments.models.known import OWN, Known
@@ -39,6 +40,9 @@ from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
 
 SHAPES = tuple(f"{m}x{n}" for m in (1, 8, 4) for n in ("28672x8192", "8192x28672"))
+FORMATS = GPU_NAMES
+SECONDS = 20.0
+"""Seconds of search of each format."""
 KIND = "bfloat16"
 """The dtype of activations, scales and outputs."""
 SLACK = 2e-2
@@ -56,7 +60,13 @@ MM, INT4, COPY = "torch mm bfloat16", "torch int4", "copy"
 
 
 def main(asked: argparse.Namespace) -> None:
-    """Compare all formats for each shape, and write the results after each of these."""
+    """Compare all formats for each shape."""
+    compare(asked, Contest, BESIDE)
+
+
+def compare(asked: argparse.Namespace, kind: type[Contest], beside: Mapping[str, str]) -> None:
+    """Compare all formats for each shape by contests of a kind, and write the results after each of
+    these; ``beside`` is as :data:`BESIDE`."""
     end = time.monotonic() + 60 * asked.minutes
     target = detect_target("cuda")
     assert isinstance(target, CudaTarget)
@@ -69,13 +79,13 @@ def main(asked: argparse.Namespace) -> None:
             seconds = min(share - SETTLING, asked.seconds * len(names))
             if seconds <= 0:
                 return
-            contest = Contest(text, names, target, known_of(results), asked.rounds)
+            contest = kind(text, names, target, known_of(results), asked.rounds)
             found = contest.run(processes, time.monotonic() + seconds)
             row = results["shapes"].setdefault(text, {"formats": {}})
             row["formats"] |= found.pop("formats")
             row |= found
-            write(asked.out, results, table)
-            print(*_lines(text, row), sep="\n", flush=True)
+            write(asked.out, results, partial(table, beside=beside))
+            print(*_lines(text, row, beside), sep="\n", flush=True)
             torch.cuda.empty_cache()
 
 
@@ -155,13 +165,20 @@ class Loaded:
 class Tuned:
     """A product with weights of one format: its search, and then its fastest kernels."""
 
-    def __init__(self, name: str, shape: Shape, target: CudaTarget, known: Known) -> None:
-        self.name, self.target, self.known = name, target, known
-        self.workload = Format(name).product(*shape, KIND)
-        tensors, exact = drawn(Format(name), shape)
+    def __init__(
+        self,
+        name: str,
+        workload: Workload,
+        given: tuple[Mapping[str, torch.Tensor], torch.Tensor],
+        target: CudaTarget,
+        known: Known,
+    ) -> None:
+        self.name, self.target, self.known, self.workload = name, target, known, workload
+        tensors, exact = given
         self.tensors = {array.name: tensors[array.name] for array in self.workload.inputs}
         space = space_for(self.workload, target)
         self.explorer = Explorer(space, self.tensors, [exact], slack=SLACK)
+        self.bytes = workload.least_bytes
         self.built: dict[Schedule, Built] = {}
         self.turns = 0
 
@@ -181,9 +198,8 @@ class Tuned:
                 self.built[schedule] = built
                 self.explorer.judge(built)
 
-    def calls(self) -> dict[int, Callable[[], float]]:
-        """Return timers of the fastest kernels with cold weights, by their place."""
-        inputs = copies_of(list(self.tensors.values()))
+    def calls(self, inputs: Inputs) -> dict[int, Callable[[], float]]:
+        """Return timers of the fastest kernels with each of ``inputs``, by their place."""
         output = torch.empty(self.workload.outputs[0].shape, device="cuda", dtype=torch.bfloat16)
         best = (self.built[schedule] for schedule in self.explorer.best[:FINALISTS])
         kernels = [Loaded.of(built, output) for built in best]
@@ -194,7 +210,7 @@ class Tuned:
         seconds = self.explorer.seconds
         explored = [{"us": 1e6 * seconds[s], "schedule": s.to_json()} for s in self.explorer.best]
         found: dict[str, Any] = {
-            "bytes": self.workload.least_bytes,
+            "bytes": self.bytes,
             "turns": self.turns,
             "outcomes": dict(self.explorer.outcomes),
         }
@@ -246,32 +262,48 @@ class Contest:
         m, n, k = map(int, self.text.split("x"))
         return m, n, k
 
+    def tuned(self, name: str) -> Tuned:
+        """Return the product with weights of a format, with random inputs."""
+        form = Format(name)
+        asked = form.product(*self.shape, KIND)
+        return Tuned(name, asked, drawn(form, self.shape), self.target, self.known)
+
+    def rivals(self) -> dict[str, Callable[[], Callable[[], float]]]:
+        """Return makers of timers of what the products are compared with."""
+        return rivals(self.shape)
+
+    def inputs(self, tuned: Tuned) -> Inputs:
+        """Return the inputs that launches of a product take in turns."""
+        return copies_of(list(tuned.tensors.values()))
+
     def run(self, processes: Executor, end: float) -> dict[str, Any]:
         """Search until ``end`` (of ``time.monotonic``), then time in turns: rows of the results."""
         tuned: list[Tuned] = []
 
         def made() -> Iterator[Tuned]:
             for name in self.names:
-                tuned.append(Tuned(name, self.shape, self.target, self.known))
+                tuned.append(self.tuned(name))
                 yield tuned[-1]
 
         search(made(), processes, end)
         calls: dict[Any, Callable[[], float]] = {}
         missing: dict[str, str] = {}
-        for name, make in rivals(self.shape).items():
+        for name, make in self.rivals().items():
             try:
                 calls[name] = make()
-            except RuntimeError as error:
+            except (AttributeError, RuntimeError) as error:
                 missing[name] = str(error).splitlines()[0]
+        others = list(calls)
         for each in tuned:
-            calls |= {(each.name, place): call for place, call in each.calls().items()}
+            made = each.calls(self.inputs(each))
+            calls |= {(each.name, place): call for place, call in made.items()}
         times = in_turns(calls, self.rounds)
         rows = {}
         for each in tuned:
             own = {n: times[each.name, n] for n in range(FINALISTS) if (each.name, n) in times}
             rows[each.name] = each.row(own)
-        others = {name: _spread(times[name]) for name in rivals(self.shape) if name in times}
-        return {"rivals": others, "missing": missing, "formats": rows}
+        spreads = {name: _spread(times[name]) for name in others}
+        return {"rivals": spreads, "missing": missing, "formats": rows}
 
 
 def rivals(shape: Shape) -> dict[str, Callable[[], Callable[[], float]]]:
@@ -317,28 +349,32 @@ def _spread(times: Sequence[float]) -> dict[str, Any]:
 
 # -- what is shown ---------------------------------------------------------------------------------
 
-HEAD = ("format", "us", "least us", "GB/s", "of a copy", "mm over ours", "int4 over ours")
+HEAD = ("format", "us", "least us", "GB/s", "of a copy")
+BESIDE = {"mm over ours": MM, "int4 over ours": INT4}
+"""Rivals by the headings of columns in which their times are divided by ours."""
 
 
-def table(results: Mapping[str, Any]) -> str:
+def table(results: Mapping[str, Any], beside: Mapping[str, str] = BESIDE) -> str:
     """Return the results as tables of Markdown."""
     lines = [f"Measured on {results['date']} by `{results['command']}`; medians."]
+    head = (*HEAD, *beside)
     for shape, row in results["shapes"].items():
-        lines += ["", f"### {shape}", "", f"| {' | '.join(HEAD)} |", "| --- " * len(HEAD) + "|"]
-        lines += [f"| {' | '.join(cells)} |" for cells in _cells(row)]
+        lines += ["", f"### {shape}", "", f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
+        lines += [f"| {' | '.join(cells)} |" for cells in _cells(row, beside)]
     return "\n".join(lines) + "\n"
 
 
-def _lines(shape: str, row: Mapping[str, Any]) -> list[str]:
-    return [shape, *("  ".join(f"{cell:>16}" for cell in cells) for cells in (HEAD, *_cells(row)))]
+def _lines(shape: str, row: Mapping[str, Any], beside: Mapping[str, str]) -> list[str]:
+    cells = ((*HEAD, *beside), *_cells(row, beside))
+    return [shape, *("  ".join(f"{cell:>16}" for cell in each) for each in cells)]
 
 
-def _cells(row: Mapping[str, Any]) -> Iterator[list[str]]:
+def _cells(row: Mapping[str, Any], beside: Mapping[str, str]) -> Iterator[list[str]]:
     others = {name: found["median_s"] for name, found in row["rivals"].items()}
     rate = 2 * COPIED / others[COPY] if COPY in others else None
     for name, found in (row["rivals"] | row["formats"]).items():
         if "median_s" not in found:
-            yield [name, *("-" for _ in HEAD[1:])]
+            yield [name, *("-" for _ in (*HEAD[1:], *beside))]
             continue
         own = found["median_s"]
         moved = 2 * COPIED if name == COPY else found.get("bytes")
@@ -346,5 +382,6 @@ def _cells(row: Mapping[str, Any]) -> Iterator[list[str]]:
         cells += [f"{moved / own / 1e9:.0f}" if moved else "-"]
         cells += [f"{moved / own / rate:.3f}" if moved and rate else "-"]
         is_ours = name in row["formats"]
-        cells += [f"{others[n] / own:.2f}" if is_ours and n in others else "-" for n in (MM, INT4)]
+        rivals = beside.values()
+        cells += [f"{others[n] / own:.2f}" if is_ours and n in others else "-" for n in rivals]
         yield cells

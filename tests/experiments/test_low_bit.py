@@ -4,13 +4,17 @@ is checked on the emulator."""
 import json
 
 import numpy as np
+import pytest
 import torch
 
-from experiments.low_bit import gpu
+from experiments.low_bit import gpu, gpu_experts
 from experiments.low_bit.__main__ import main
-from experiments.low_bit.formats import GPU_NAMES, Format
+from experiments.low_bit.formats import GPU_NAMES, MXFP4, Format
+from experiments.low_bit.routing import Layer, segments
 from experiments.models.choosing import build
 from tilewright.measure.cuda.emulator import Emulator
+from tilewright.spaces.cuda.low_bit_ring import LowBitRing
+from tilewright.spaces.space import Space
 from tilewright.spaces.target import detect_target
 
 TARGET = detect_target("cuda:sm_90a")
@@ -33,6 +37,60 @@ def test_a_comparison_writes_its_results(tmp_path, capsys):
     made = json.loads(out.read_text())
     assert {"uint3", "uint4_int8", "float32", "torch float32"} <= set(made["times"])
     assert "uint3" in capsys.readouterr().out
+
+
+def test_a_comparison_of_experts_writes_its_results(tmp_path):
+    out = tmp_path / "results.json"
+    given = ["--experts", "--shape", "3x2x5x64x128", "--dtypes", "uint3", "--seconds", "0"]
+    assert main([*given, "--rounds", "3", "--out", str(out), "--db", str(tmp_path / "no.db")]) == 0
+    made = json.loads(out.read_text())
+    assert made["times"].keys() == {"uint3", "torch float32", "torch bfloat16"}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--shape", "3x2x5x64"], "3x2x5x64 is no layer of experts; allowed: TOKENSxCHOSENx"),
+        (["--shape", "3x6x5x64x128"], "6 of 5 experts; allowed: at most all"),
+        (["--dtypes", "uint4_int8"], "of uint4_int8; allowed: one layer"),
+    ],
+)
+def test_layers_that_do_not_exist_are_refused(more, words, capsys):
+    assert main(["--experts", *more]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_experts_have_the_exact_outputs_that_are_said():
+    layer, kernels, cases = Layer(20, 2, 5, 48, 256), [], []
+    torch.manual_seed(0)
+    for name in ("uint4", "float4_e2m1", MXFP4):
+        own = gpu_experts.Weights.draw(name, layer.experts, layer.columns, layer.depth, "cpu")
+        w = Format(name).product(layer.rows, layer.columns, layer.depth, gpu.KIND, layer.experts)
+        space = Space(w, TARGET, [LowBitRing(w, TARGET)])
+        kernels.append(space.lower(space.schedule(space.sample(np.random.default_rng(0), 9)[0])))
+        a, table = torch.randn(layer.rows, layer.depth).to(torch.bfloat16), layer.table(0)
+        tensors = {"e": torch.from_numpy(table), "q": own.packed, "a": a, "s": own.scales}
+        cases.append((tensors, own.product(a, table)))
+    with Emulator() as emulator:
+        emulator.build(kernels)
+        for kernel, (tensors, exact) in zip(kernels, cases, strict=True):
+            inputs = {name: _array(tensor) for name, tensor in tensors.items()}
+            found = emulator.run(kernel, inputs).outputs["y"].astype("f8")
+            np.testing.assert_allclose(found, exact.numpy(), rtol=2**-6, atol=1e-2)
+            assert abs(exact).mean() > 0.1
+
+
+def test_tables_choose_different_experts_for_each_token():
+    layer = Layer(64, 8, 256, 16, 64)
+    tables = [layer.table(seed) for seed in range(3)]
+    assert not np.array_equal(tables[0], tables[1])
+    for table in tables:
+        assert np.all(np.diff(table) >= 0)
+        assert np.bincount(table).max() <= layer.tokens
+        parts = list(segments(table))
+        assert [first for _, first, _ in parts] == [0, *(end for *_, end in parts[:-1])]
+        assert all((table[first:end] == expert).all() for expert, first, end in parts)
+        assert parts[-1][2] == len(table) == 512
 
 
 def test_several_shapes_are_refused_on_a_cpu(capsys):
