@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.cuda import scalar_math
 from tilewright.spaces.cuda.abi import C_TYPES, parameters
 from tilewright.spaces.cuda.blocks.implicit import PlacedBeside, Tiled
@@ -181,7 +181,7 @@ class Finish:
                 for i, (result, total) in enumerate(pairs)
             ]
             loads = self._all_loads(row, column + start, width)
-            inside = _guarded(self._tests(row, column + start), [*loads, *numbers])
+            inside = _guarded(self._load_tests(row, column + start), [*loads, *numbers])
             lines += inside if loads else numbers
         return lines
 
@@ -201,21 +201,33 @@ class Finish:
     def _tests(self, row: Index, column: Index) -> list[str]:
         """Return C tests that an element is in the output, and in the block's segment; empty if all
         are."""
-        row_first, column_first = self.first
-        columns = _test(column, self.product.columns, self.block_columns, column_first)
-        end = row_end(self.product)
+        return [*self._row_tests(row), *self._column_tests(column)]
+
+    def _row_tests(self, row: Index) -> list[str]:
+        first, end = self.first[0], row_end(self.product)
         if end is None:
-            return [*_test(row, self.product.rows, self.block_rows, row_first), *columns]
-        first = [f"{row.text} >= {row_first}"] if row_first else []
-        return [*first, f"{row.text} < {end}", *columns]
+            return _test(row, self.product.rows, self.block_rows, first)
+        return [*([f"{row.text} >= {first}"] if first else []), f"{row.text} < {end}"]
+
+    def _column_tests(self, column: Index) -> list[str]:
+        return _test(column, self.product.columns, self.block_columns, self.first[1])
+
+    def _load_tests(self, row: Index, column: Index) -> list[str]:
+        """Return C tests that there is what is loaded for an element.
+
+        Rows are tested only if a loaded operand has them, and columns alike.
+        """
+        places = [each.at(index("row"), index("column")) for each in self._loaded]
+        read = {name for place in places for name in place.names}
+        rows = self._row_tests(row) if "row" in read else []
+        return [*rows, *(self._column_tests(column) if "column" in read else [])]
+
+    @property
+    def _loaded(self) -> list[Beside | PlacedBeside]:
+        return [beside for beside in self.product.beside if beside.name != self.fetched]
 
     def _all_loads(self, row: Index, column: Index, width: int) -> list[str]:
-        return [
-            line
-            for beside in self.product.beside
-            if beside.name != self.fetched
-            for line in self._loads(beside, row, column, width)
-        ]
+        return [line for each in self._loaded for line in self._loads(each, row, column, width)]
 
     def _loads(
         self, beside: Beside | PlacedBeside, row: Index, column: Index, width: int
@@ -259,11 +271,7 @@ class Finish:
         x = total if self._double else _as_float(total, sum_dtype(self.product.workload))
         if not self.product.is_fused:
             return x
-        elements = {
-            b.name: Value(self._element(b, i, width))
-            for b in self.product.beside
-            if b.name != self.fetched
-        }
+        elements = {each.name: Value(self._element(each, i, width)) for each in self._loaded}
         if self.fetched:
             elements[self.fetched] = Value(given)
         code = ScalarCode(real="double" if self._double else "float")

@@ -58,7 +58,7 @@ class Hopper(WarpgroupTemplate):
     """
 
     name: ClassVar[str] = "hopper"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)

@@ -48,6 +48,10 @@ PRODUCTS = {
         "hopper",
         {"m": 150, "n": 144, "k": 40, "dtype": "float16", "epilogue": "max(x * s[m] + t[m,n], 0)"},
     ),
+    "hopper, bias": (
+        "hopper",
+        {"m": 150, "n": 144, "k": 40, "dtype": "bfloat16", "epilogue": "gelu(x + bias[n])"},
+    ),
 }
 APART = ("multiply", "small_operand", "load_order", "splits", "merge", "raster", "raster_group")
 APART += ("swap_ab", "schedule", "store_buffers", "fetch")
@@ -202,6 +206,16 @@ def test_grids_shrink_with_the_extent(name):
                     assert launch.grid == (min(tiles * grid.blocks, grid.most), 1, 1)
                 else:
                     assert prod(launch.grid) * most == prod(whole.grid) * tiles
+
+
+@pytest.mark.parametrize("name", ["hopper, bias", "hopper, beside"])
+def test_rows_are_tested_where_something_is_loaded_for_them(name):
+    space = space_of(name)
+    staged = [s for s in schedules(name, space) if s.values["store_buffers"]]
+    assert staged
+    for schedule in staged:
+        source = open_kernel(name, space, schedule).source.text
+        assert ("< open_extent" in source) == (name == "hopper, beside"), schedule
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
