@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.target import Target
@@ -60,8 +61,10 @@ class Template(ABC):
     where no template before it does; ``note`` is what people are told then. One that
     ``writes_apart`` writes outputs with steps, too (:class:`spaces.workloads.array.Array`). The
     decisions of one that ``falls_apart`` are in groups that no rule connects. One that
-    ``reads_codes`` serves workloads with packed elements of up to 8 bits. ``refuses_products`` is
-    why it serves no product of matrices, whatever else it looks like; empty if it may.
+    ``reads_codes`` serves workloads with packed elements of up to 8 bits, one that
+    ``walks_steps`` serves stages that read themselves (:mod:`spaces.language.cycles`).
+    ``refuses_products`` is why it serves no product of matrices, whatever else it looks like; empty
+    if it may.
     """
 
     name: ClassVar[str]
@@ -72,6 +75,7 @@ class Template(ABC):
     falls_apart: ClassVar[bool] = False
     recomputes: ClassVar[bool] = False
     reads_codes: ClassVar[bool] = False
+    walks_steps: ClassVar[bool] = False
     refuses_products: ClassVar[str] = ""
     decisions: tuple[Decision, ...]
     rules: tuple[Rule, ...]
@@ -128,13 +132,18 @@ class Template(ABC):
 
     @classmethod
     def why_not(cls, workload: Workload, target: Target) -> str | None:
-        """Return what :meth:`refuses` says, or that packed codes are not read here, or products of
-        matrices not served."""
+        """Return what :meth:`refuses` says, or that packed codes are not read here, products of
+        matrices not served, or no steps computed one after the other."""
         if cls.refuses_products and isinstance(workload, Contraction):
             return cls.refuses_products
         if workload.coded and not cls.reads_codes:
             array = workload.coded[0]
             return f"{array.name} has packed codes of {array.dtype}, which it does not read"
+        known = (
+            () if cls.walks_steps or isinstance(workload, Contraction) else cycles(workload.program)
+        )
+        if known:
+            return f"{known[0].state[0]} reads itself one step before, and it walks along no steps"
         return cls.refuses(workload, target)
 
     @abstractmethod

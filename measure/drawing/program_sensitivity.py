@@ -18,21 +18,34 @@ from tilewright.measure.drawing.interfaces import Bounds
 from tilewright.measure.drawing.product_sensitivity import ENOUGH, SHARE, powers
 from tilewright.measure.drawing.sampling import points, sample
 from tilewright.measure.drawing.scores import STEEP, USUAL, spread_of_scores
-from tilewright.spaces.derivation.algebra import ONE, ZERO, times
+from tilewright.spaces.derivation.algebra import ONE, ZERO, number, times
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.derivation.rounding.carried import carried_linearly
 from tilewright.spaces.derivation.rounding.reached import reached
 from tilewright.spaces.derivation.rounding.reads import places_read
-from tilewright.spaces.derivation.rounding.rows import Places, Rows, row_axes, union
+from tilewright.spaces.derivation.rounding.rows import Places, Rows, first_steps, row_axes, union
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.cycles import Cycle, cycles
 from tilewright.spaces.language.inputs import Spread, draw
 from tilewright.spaces.language.program import Operand, Program
 from tilewright.spaces.language.ranges import ranges
-from tilewright.spaces.language.tree import AxisValue, Binary, Comparison, Number, Select
+from tilewright.spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Comparison,
+    Expression,
+    Number,
+    Read,
+    Select,
+)
 
 SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 17, 8
 """Points of the largest stage in a sample of rows; more, where these are fewer rows than so many,
 for half of a reduction may not count in a row; and one row at least."""
+STEPS = 32
+"""Steps of stages that read themselves in a sample of rows: the first ones."""
+LARGEST = 1e30
+"""The number that stands for an infinity before the first step."""
 FEW_ROWS = 2
 """Rows along each axis in which the spread of scores is looked at."""
 FEW = 256
@@ -121,6 +134,8 @@ def _coarse(program: Program, within: Mapping[str, np.ndarray]) -> Iterator[Mist
     if all(values.size for values in within.values()):
         for output in program.outputs:
             yield Mistake(f"zeros in {output.name}", program, {}, output.name)
+    for cycle in cycles(program):
+        yield Mistake(f"steps along {cycle.axis} forgotten", _forgetting(program, cycle), {})
     for axis, values in within.items():
         if axis in entries:
             for remainder in (0, 1) if values.size > 1 else ():
@@ -133,6 +148,21 @@ def _coarse(program: Program, within: Mapping[str, np.ndarray]) -> Iterator[Mist
         for operator, name in ((">=", "first"), ("<", "second")) if half else ():
             part = Comparison(operator, AxisValue(axis), Number(float(half)))
             yield Mistake(f"{name} half of {axis} left out", _fewer(program, axis, part), {})
+
+
+def _forgetting(program: Program, cycle: Cycle) -> Program:
+    """Return a program whose every step is the first one."""
+
+    def visit(node: Expression) -> Expression:
+        if isinstance(node, Read) and node.name in cycle.stages and node.outside is not None:
+            return number(float(np.clip(node.outside, -LARGEST, LARGEST)))
+        return node.with_children(tuple(map(visit, node.children)))
+
+    stages = (
+        replace(stage, body=visit(stage.body)) if stage.name in cycle.stages else stage
+        for stage in program.stages
+    )
+    return replace(program, stages=tuple(stages))
 
 
 def _fewer(program: Program, axis: str, part: Comparison) -> Program:
@@ -197,9 +227,12 @@ def _shown(looked_at: Sample, spread: Spread) -> tuple[list[float], list[bool]]:
 
 def _rows(program: Program) -> Rows | None:
     """Return the ones at which mistakes are looked for; None for all."""
-    row = points(program, {**program.extent, **dict.fromkeys(row_axes(program), 1)})
+    steps = first_steps(program, STEPS).which
+    sizes = {axis: values.size for axis, values in steps.items()}
+    row = points(program, {**program.extent, **sizes, **dict.fromkeys(row_axes(program), 1)})
     most = max(SAMPLE, min(ROWS * row, LARGE_SAMPLE))
-    return sample(program, most, np.random.default_rng(SEEDS[0]))
+    found = sample(program, most, np.random.default_rng(SEEDS[0]))
+    return Rows({**found.which, **steps}) if found else Rows(steps) if steps else None
 
 
 def _places(program: Program, rows: Rows | None) -> dict[str, Places]:

@@ -31,7 +31,8 @@ from tilewright.spaces.derivation.rounding.carried import (
     points_of_steps,
     stages_of,
 )
-from tilewright.spaces.derivation.rounding.rows import Rows, row_axis
+from tilewright.spaces.derivation.rounding.rows import Rows, first_steps, row_axis
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranges import expected_points, ranges
@@ -45,6 +46,9 @@ POINT_SECONDS = 0.25e-6
 """Seconds for one of these points."""
 PIECE, PIECE_OF_STATE = 1 << 16, 1 << 20
 """Points evaluated at a time; of a state more, beside those that each walk takes."""
+STEPS, STEP_SECONDS = 256, 2e-3
+"""First steps of stages that read themselves which a search is judged by, and seconds for a step of
+a stage, however few its points are."""
 ATTEMPTS = 16
 """Draws of a small program, of which the most sensitive is taken."""
 
@@ -151,6 +155,8 @@ class ProgramInputs:
         most = self._most.final if final else self._most.search
         one_axis, carried = self._most.one_axis, self._carried
         rows = sample(self.workload.program, most, generator, one_axis, carried)
+        if not final and (steps := first_steps(self.workload.program, STEPS).which):
+            rows = Rows({**rows.which, **steps} if rows else steps)
         return self._drawn(generator, rows)
 
     def _drawn(self, generator: np.random.Generator, rows: Rows | None) -> ProgramDraw:
@@ -174,7 +180,9 @@ def evaluation_seconds(program: Program, most: int = SEARCH_POINTS) -> float:
     """Estimate the seconds for computing the allowed bounds of a draw, at ``most`` points at
     most.
     """
-    return POINT_SECONDS * min(points(program, carried=carried_linearly(program)), most)
+    found = min(points(program, carried=carried_linearly(program)), most)
+    steps = sum(program.extent[cycle.axis] * len(cycle.stages) for cycle in cycles(program))
+    return POINT_SECONDS * found + STEP_SECONDS * steps
 
 
 def evaluation_bytes(program: Program) -> int:
@@ -191,6 +199,8 @@ def evaluation_bytes(program: Program) -> int:
 def _sizes_of_piece(program: Program, carried: Recurrence | None) -> dict[str, int]:
     """Choose the sizes of all axes for rows that are evaluated at a time."""
     most = PIECE if carried is None else PIECE_OF_STATE + points_of_steps(carried)
+    if cycles(program):
+        most = PIECE_OF_STATE
     return sizes_of_rows(program, most, axes_of_rows(program, carried), kept=1, carried=carried)
 
 

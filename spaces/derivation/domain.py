@@ -11,6 +11,7 @@ import numpy as np
 
 from tilewright.spaces.derivation.points import Points
 from tilewright.spaces.language.affine import Affine, differences
+from tilewright.spaces.language.cycles import in_cycles
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranges import range_among
 from tilewright.spaces.language.tree import AxisValue, Comparison, Read
@@ -28,6 +29,7 @@ def needed(program: Program) -> Mapping[str, Conditions]:
     output is needed everywhere.
     """
     found: dict[str, Conditions] = {o.name: () for o in program.outputs}
+    found |= dict.fromkeys(in_cycles(program), ())  # of use to the next step
     for stage in reversed(program.stages):
         asked = found.setdefault(stage.name, ())
         bounds = dict.fromkeys((*asked, *program.bounding(stage)))

@@ -14,6 +14,7 @@ from math import prod
 
 from tilewright.spaces.derivation.moving import forward
 from tilewright.spaces.language.bounds import Bounds
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.reading.inference import entry_ranges
@@ -25,7 +26,9 @@ REPLACED = ("sum", "prod")
 
 def rewritten(program: Program) -> Program | None:
     """Return the program without conditions of sums and products, without counts, and with sums
-    that run forward; None if that is the same one."""
+    that run forward; None if that is the same one, or computed step by step."""
+    if cycles(program):
+        return None
     made = forward(_without_counts(_without_conditions(program)))
     return None if made == program else made
 

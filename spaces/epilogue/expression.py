@@ -119,7 +119,7 @@ def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Epilogue:
     called = (*FUNCTIONS, *SPELT, *CONDITIONS, "select")
     reader = ExpressionReader(statement, _Names(dict.fromkeys(axes, 1), {}), called)
     value = reader.read(found[0])
-    reader.refuse_reductions(found[0], value)
+    reader.refuse_parts(found[0], value)
     _check(statement, value)
     return Epilogue(value)
 
@@ -138,7 +138,7 @@ class _Statement(Statement):
 class _Names(Names):
     """Names of an epilogue: a name that is no axis is an operand, or the sum."""
 
-    def problem(self, name: str, rank: int) -> str | None:
+    def problem(self, name: str, rank: int, ahead: bool) -> str | None:
         if name == SUM:
             return f"{SUM!r} is the accumulator; it has no index" if rank else None
         is_function = name in FUNCTIONS and name not in _NAMES_TOO

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.spaces.language.cycles import in_cycles
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.labels import Labels, digest
 from tilewright.spaces.language.normal import Form
@@ -33,6 +34,7 @@ class _Description:
         self._numbers: dict[str, int] = {}
         self._axes: dict[str, tuple[str, ...]] = {}
         self._lines: dict[str, int] = {}
+        self._stepped = in_cycles(program)
 
     def text(self) -> str:
         """Return all lines: operands, stages, outputs."""
@@ -77,14 +79,21 @@ class _Description:
         }
 
     def _number(self, name: str) -> int:
-        """Return the number of a stage; its line is written when it is first asked for."""
+        """Return the number of a stage; its line is written when it is first asked for. A stage of
+        a cycle has its number before, for its own line may name it."""
         if name not in self._numbers:
             stage = self._stages[name]
             self._axes[name] = self._sorted_axes(name, stage)
+            if name in self._stepped:
+                self._numbers[name] = len(self._lines)
+                self._lines[f"cycle {self._numbers[name]}"] = len(self._lines)
             for form in (stage.body, *stage.conditions):
                 self._meet(name, form)
             line = self._line(name, stage)
-            self._numbers[name] = self._lines.setdefault(line, len(self._lines))
+            if name in self._stepped:
+                self._lines[f"{line} of cycle {self._numbers[name]}"] = len(self._lines)
+            else:
+                self._numbers[name] = self._lines.setdefault(line, len(self._lines))
         return self._numbers[name]
 
     def _sorted_axes(self, name: str, stage: NormalStage) -> tuple[str, ...]:

@@ -17,8 +17,9 @@ import numpy as np
 
 from tilewright.spaces.dtypes import EXACT_WIDE
 from tilewright.spaces.language.constants import constant_arrays
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS, Reducer, neutral
-from tilewright.spaces.language.meaning import Operations
+from tilewright.spaces.language.meaning import Meaning, Operations
 from tilewright.spaces.language.prefixes import axes_of_points, divided_axis, prefix_of
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranges import Ranges, ranges
@@ -88,13 +89,19 @@ def evaluate_stages(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
 def _stages(program: Program, inputs: Arrays, found: Ranges) -> dict[str, np.ndarray]:
     """Return the same; stages that ``found`` has along entries are known at these alone."""
     from tilewright.spaces.language.ranged import RangedStages
+    from tilewright.spaces.language.stepped import step_by_step
 
     ranged = RangedStages(program, found, CHUNK)
     given = {**inputs, **constant_arrays(program)}
     values = {o.name: _wide(o.plain(given[o.name])) for o in program.operands}
+    stepped = {name: cycle for cycle in cycles(program) for name in cycle.stages}
     with np.errstate(all="ignore"):
         for stage in program.stages:
-            if (own := found.of(stage)) is not None:
+            if stage.name in values:
+                continue
+            if stage.name in stepped:
+                step_by_step(program, stepped[stage.name], values)
+            elif (own := found.of(stage)) is not None:
                 values[stage.name] = ranged.value(stage, own, values)
             else:
                 values[stage.name] = _evaluated(program, stage, values)
@@ -109,14 +116,14 @@ def _evaluated(program: Program, stage: Stage, values: Arrays) -> np.ndarray:
     """Return the stage in pieces along its longest axis, put together."""
     shape = program.shape(stage.axes)
     if not shape:
-        return np.asarray(_piece(program, stage, values, {}))
+        return np.asarray(piece_of(program, stage, values, {}))
     longest = divided_axis(program, stage, program.extent)
     step = max(1, CHUNK * shape[longest] // largest_array(program, stage, program.extent))
     parts = [
         slice(start, min(start + step, shape[longest])) for start in range(0, shape[longest], step)
     ]
     axis = stage.axes[longest]
-    pieces = [_piece(program, stage, values, {axis: part}) for part in parts]
+    pieces = [piece_of(program, stage, values, {axis: part}) for part in parts]
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=longest)
 
 
@@ -132,10 +139,21 @@ def largest_array(program: Program, stage: Stage, sizes: Mapping[str, int]) -> i
     )
 
 
-def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, slice]) -> np.ndarray:
+def piece_of(
+    program: Program, stage: Stage, values: Arrays, part: Mapping[str, slice]
+) -> np.ndarray:
+    """Return a stage at a part of the values of some axes."""
     grid = _grid(program, (*stage.axes, *stage.over), part)
+    bounded = bool(program.bounding(stage))
+    return value_of(program, stage, Exact(values, grid, part, bounded), grid)
+
+
+def value_of(
+    program: Program, stage: Stage, meaning: Meaning[Any], grid: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """Return a stage at the points of a ``grid``, with a ``meaning`` of expressions as arrays of
+    numbers there."""
     conditions = program.bounding(stage)
-    meaning = Exact(values, grid, part, bounded=bool(conditions))
     if prefix := prefix_of(program, stage):
         return prefix.reduced(np.asarray(stage.body.fold(meaning)), grid)
     factors = factors_of(stage)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from tilewright.spaces.language.cycles import in_states
 from tilewright.spaces.language.normal import Form, normal
 from tilewright.spaces.language.program import Output, Program, Stage
 from tilewright.spaces.language.tree import Expression, Negation, Number, Read
@@ -35,15 +36,18 @@ class NormalStage:
 
 
 def normal_stages(program: Program) -> dict[str, NormalStage]:
-    """Normalise all stages, by name; stages that were inlined into others are included."""
+    """Normalise all stages, by name; stages that were inlined into others are included. States
+    are inlined into none."""
     maps: dict[str, Stage] = {}
     found = {}
     outputs = {output.name: output for output in program.outputs}
+    states = in_states(program)
     for stage in program.stages:
         written = _written_out(stage.body, maps)
         body = normal(written)
         count = _count(program, stage, body)
-        if stage.reducer is None and sum(1 for _ in written.walk()) <= MAX_NODES:
+        is_small = sum(1 for _ in written.walk()) <= MAX_NODES
+        if stage.reducer is None and is_small and stage.name not in states:
             maps[stage.name] = Stage(stage.name, stage.axes, None, (), written)
         elif count is not None:
             maps[stage.name] = Stage(stage.name, stage.axes, None, (), count)

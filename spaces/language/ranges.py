@@ -15,6 +15,7 @@ from math import ceil, prod
 
 import numpy as np
 
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import (
@@ -61,7 +62,9 @@ class Ranges:
 
 @lru_cache(maxsize=256)
 def ranges(program: Program) -> Ranges:
-    """Find the ranges of a program."""
+    """Find the ranges of a program; stages that are computed step by step have none."""
+    if cycles(program):
+        return Ranges({}, {})
     found = {s.name: own for s in program.stages if (own := range_of(program, s)) is not None}
     if not found:
         return Ranges({}, {})

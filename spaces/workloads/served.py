@@ -15,6 +15,7 @@ from tilewright.spaces.derivation.products.loops import Loop, loops
 from tilewright.spaces.derivation.products.roles import Roles, roles_of
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 from tilewright.spaces.registry import refusals
@@ -59,6 +60,8 @@ def matmul_workload(program: Program) -> Contraction | str:
     if len(sums) != 1 or sums[0].reducer != "sum":
         reducers = ", ".join(str(stage.reducer) for stage in sums)
         return f"reductions: {reducers or 'none'}; needs one product of matrices"
+    if found := cycles(program):
+        return f"{found[0].state[0]} is read one step before; needs one product of matrices"
     if program.conditions or len(program.stages) > 2 or len(program.outputs) > 1:
         return "needs one product, at most one map after it, one output and no condition"
     try:

@@ -26,6 +26,7 @@ from tilewright.spaces.derivation.gradients.saving import (
 )
 from tilewright.spaces.derivation.gradients.shifts import free_extremes
 from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.domains import Bounded, bounded
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Comparison, Expression, Number, Read
@@ -48,6 +49,9 @@ def gradient(
     those of whole numbers, for functions without a gradient, and for what is too large for a
     program.
     """
+    if stepped := cycles(program):
+        problem = f"{stepped[0].state[0]} reads itself one step before, which has no gradient yet"
+        raise InputError(f"{problem}; allowed: sums over prefixes, such as sum[s: s <= t](...)")
     names = _operands(program, wrt)
     outputs = _outputs(program, of)
     counted = without_counts(program)

@@ -38,7 +38,9 @@ from tilewright.spaces.derivation.rounding.reduced_arrays import (
 )
 from tilewright.spaces.derivation.rounding.rows import Places, Rows, grid
 from tilewright.spaces.derivation.rounding.signs import with_signs
+from tilewright.spaces.derivation.rounding.stepped import add_steps
 from tilewright.spaces.dtypes import DType
+from tilewright.spaces.language.cycles import Cycle, cycles
 from tilewright.spaces.language.evaluation import largest_array
 from tilewright.spaces.language.prefixes import divided_axis, prefix_of
 from tilewright.spaces.language.program import Program, Stage
@@ -67,7 +69,7 @@ def allowed(
     context, arrays = _begun(program, inputs, rows, pause, known)
     with np.errstate(all="ignore"):
         for stage in context.stages:
-            arrays[stage.name] = context.stage(stage, arrays)
+            context.add(stage, arrays)
         return {o.name: _stored(context.rules, arrays[o.name], o.element) for o in program.outputs}
 
 
@@ -83,7 +85,8 @@ def computed(
     context, arrays = _begun(program, inputs, rows, lambda: None, known)
     with np.errstate(all="ignore"):
         for stage in program.stages:
-            found = np.asarray(context.stage(stage, arrays).value)
+            context.add(stage, arrays)
+            found = np.asarray(arrays[stage.name].value)
             if found.dtype.kind == "f":
                 found = found.astype(program.computed_in).astype(np.float64)
             arrays[stage.name] = Approximate(found)
@@ -100,8 +103,8 @@ def evaluated(
     found = {}
     with np.errstate(all="ignore"):
         for stage in program.stages:
+            context.add(stage, arrays)
             found[stage.name] = context.meaning(stage, arrays)
-            arrays[stage.name] = context.stage(stage, arrays)
     return found
 
 
@@ -145,6 +148,23 @@ class _Context:
     def stages(self) -> Sequence[Stage]:
         """The stages that are evaluated, without those that a state stands for."""
         return self.program.stages if self.carried is None else stages_of(self.carried)
+
+    def add(self, stage: Stage, arrays: dict[str, Approximate]) -> None:
+        """Add a stage to the arrays that are known: with all of its cycle, if it is in one."""
+        if stage.name in arrays:
+            return
+        for cycle in cycles(self.program):
+            if stage.name in cycle.stages:
+                self._steps(cycle, arrays)
+                return
+        arrays[stage.name] = self.stage(stage, arrays)
+
+    def _steps(self, cycle: Cycle, arrays: dict[str, Approximate]) -> None:
+        """Add the stages of a cycle, step by step."""
+        every = [self.program.stage[name] for name in cycle.stages]
+        values = {stage.name: self.rows.values(self.program, stage) for stage in every}
+        meaning = ApproximateArrays(self.rules, arrays, {}, self.program, self.places)
+        add_steps(cycle, meaning, values, arrays, _piece, self.pause)
 
     def stage(self, stage: Stage, arrays: Mapping[str, Approximate]) -> Approximate:
         """Return the stage in pieces along the longest axis that it keeps."""

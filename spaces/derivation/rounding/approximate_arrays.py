@@ -117,3 +117,18 @@ def over(x: Approximate, change: Callable[[np.ndarray], np.ndarray]) -> Approxim
     low, free = (change(np.broadcast_to(end, value.shape)) for end in (b.low, b.free))
     high = low if b.low is b.high else change(np.broadcast_to(b.high, value.shape))
     return Approximate(change(value), Interval(low, high, free))
+
+
+def unknown(shape: tuple[int, ...], kind: type[np.generic]) -> Approximate:
+    """Return an array of values of some ``kind`` that are zeros so far, to be written."""
+    low, high = np.zeros(shape), np.zeros(shape)
+    return Approximate(np.zeros(shape, kind), Interval(low, high, np.zeros(shape, bool)))
+
+
+def write(x: Approximate, part: tuple[slice, ...], found: Approximate) -> None:
+    """Write values and each end of the interval into a part of an :func:`unknown` array."""
+    x.value[part] = found.value
+    ends = found.interval or Interval(found.value, found.value, False)
+    assert x.interval is not None
+    for end in ("low", "high", "free"):
+        getattr(x.interval, end)[part] = getattr(ends, end)

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.language.cycles import cycles, in_cycles
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Read
 
@@ -66,6 +67,18 @@ def row_axes(program: Program) -> tuple[str, ...]:
     return tuple(axis for axis in program.extent if _are_independent(program, axis))
 
 
+def first_steps(program: Program, most: int) -> Rows:
+    """Return the first steps of all cycles, ``most`` at most, where no output depends on others."""
+    axes = {cycle.axis for cycle in cycles(program)}
+    return Rows(
+        {
+            axis: np.arange(most)
+            for axis in sorted(axes)
+            if program.extent[axis] > most and _are_independent(program, axis, steps=True)
+        }
+    )
+
+
 def row_axis(program: Program) -> str | None:
     """Return one of the :func:`row_axes`; None if there is none. The one with least to do that all
     rows share, then for one row and for the factors of sums that all rows read; the longest of
@@ -82,12 +95,19 @@ def row_axis(program: Program) -> str | None:
     return min(row_axes(program), key=cost, default=None)
 
 
-def _are_independent(program: Program, axis: str) -> bool:
+def _are_independent(program: Program, axis: str, steps: bool = False) -> bool:
+    """Tell whether stages are read at their own place along an axis; with ``steps``, or in a cycle
+    one step before."""
+    before = in_cycles(program) if steps else ()
     if any(axis not in program.stage[output.name].axes for output in program.outputs):
         return False
     along = {s.name: s.axes.index(axis) for s in program.stages if axis in s.axes}
     return all(
-        axis in stage.axes and read.indices[along[read.name]] == AxisValue(axis)
+        axis in stage.axes
+        and (
+            read.indices[along[read.name]] == AxisValue(axis)
+            or (stage.name in before and read.name in before)
+        )
         for stage in program.stages
         for read in reads(program, stage)
         if read.name in along

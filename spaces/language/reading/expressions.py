@@ -82,17 +82,18 @@ class Names:
     truths: set[str] = field(default_factory=set)
     defining: str = ""
 
-    def problem(self, name: str, rank: int) -> str | None:
-        """Say why the array ``name`` cannot be read here with so many indices."""
+    def problem(self, name: str, rank: int, ahead: bool) -> str | None:
+        """Say why the array ``name`` cannot be read here with so many indices; stages that do not
+        exist yet may be, if ``ahead``."""
         if name == "inf":
             return "inf is allowed in inside(name[...], -inf) alone; elsewhere write 1e30, or where"
         if not NAME.fullmatch(name) or name in RESERVED:
             return f"bad name {shown(name)}; allowed: {NAMES}"
         if name in self.axes:
             return f"{name!r} is an axis; an operand needs another name"
-        if name == self.defining:
+        if name == self.defining and not ahead:
             return f"stage {name!r} is read before it exists; {spelling.RECURRENCE}"
-        if name in self.lines and name not in self.defined:
+        if name in self.lines and name not in self.defined and not ahead:
             return f"stage {name!r} is read before it exists; line {self.lines[name]} defines it"
         known = self.ranks.setdefault(name, rank)
         if known != rank:
@@ -169,17 +170,20 @@ class ExpressionReader:
             near = spelling.EITHER
         self._fail(node, f"{self._source(node)} is no condition; {near}")
 
-    def refuse_reductions(self, node: ast.expr, found: Expression) -> None:
-        """Refuse a condition or an index that reduces."""
+    def refuse_parts(self, node: ast.expr, found: Expression) -> None:
+        """Refuse a condition or an index that reduces, or reads what does not exist yet."""
         if any(isinstance(inner, Reduction) for inner in found.walk()):
             self._fail(node, f"{self._source(node)} reduces; allowed: a stage of its own")
+        for read in found.reads:
+            if problem := self._names.problem(read.name, len(read.indices), False):
+                self._fail(node, problem)
 
     def index(self, node: ast.expr, depth: int = 1) -> Expression:
         """Return an index of an array: affine in axes and entries of integer arrays."""
         found = self.read(node, depth)
         if isinstance(found, AxisValue):
             return found
-        self.refuse_reductions(node, found)
+        self.refuse_parts(node, found)
         if (tables := _tables(found)) > MAX_TABLES:
             self._fail(node, f"{tables} tables within tables; allowed: {MAX_TABLES}")
         for read in found.reads:
@@ -198,10 +202,18 @@ class ExpressionReader:
             self._fail(node, f"{value} is no float64; allowed: whole numbers up to 2**53")
         return Number(float(value))
 
-    def _read(self, node: ast.expr, name: str, indices: Sequence[Expression]) -> Read:
-        if problem := self._names.problem(name, len(indices)):
+    def _read(
+        self,
+        node: ast.expr,
+        name: str,
+        indices: Sequence[Expression],
+        outside: float | None = None,
+    ) -> Read:
+        """Return the read of an array: of a stage that does not exist yet, if a value ``outside``
+        of it says what the first step reads."""
+        if problem := self._names.problem(name, len(indices), outside is not None):
             self._fail(node, problem)
-        return Read(name, tuple(indices))
+        return Read(name, tuple(indices), outside)
 
     def _call(self, node: ast.Call, name: str, arguments: list[ast.expr], depth: int) -> Expression:
         special = {"select": (3, self._select), "inside": (2, self._inside)}
@@ -265,10 +277,12 @@ class ExpressionReader:
         return then
 
     def _inside(self, arguments: list[ast.expr], depth: int) -> Expression:
-        read = self.read(arguments[0], depth + 1)
-        if not isinstance(read, Read) or not read.indices or read.outside is not None:
-            self._fail(arguments[0], "inside(...) is for one entry; allowed: inside(x[...], value)")
-        return Read(read.name, read.indices, self._outside(arguments[1]))
+        entry, outside = arguments
+        match entry:
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                indices = [self.index(i, depth + 2) for i in parts(index)]
+                return self._read(entry, name, indices, self._outside(outside))
+        self._fail(entry, "inside(...) is for one entry; allowed: inside(x[...], value)")
 
     def _outside(self, node: ast.expr) -> float:
         match node:
@@ -304,7 +318,7 @@ class ExpressionReader:
         """Return what bounds one reduction: conditions, each on an axis that it reduces over."""
         found = self.conditions(node, depth + 1)
         for condition in found:
-            self.refuse_reductions(node, condition)
+            self.refuse_parts(node, condition)
             if condition.axes.isdisjoint(axes):
                 problem = f"'{condition}' names no axis that is reduced; allowed: conditions on"
                 self._fail(node, f"{problem} {', '.join(axes)}")

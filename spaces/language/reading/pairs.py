@@ -19,6 +19,7 @@ from typing import NoReturn
 
 from tilewright.spaces.derivation.algebra import ZERO, minus, negated, over, plus, times
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.cycles import reads_ahead
 from tilewright.spaces.language.domains import Bounded
 from tilewright.spaces.language.program import Stage
 from tilewright.spaces.language.reading.declarations import Declaration
@@ -52,6 +53,9 @@ def in_parts(
     calls = (n.function for body in bodies for n in body.walk() if isinstance(n, Call))
     if not kinds and not any(function in OF_COMPLEX for function in calls):
         return given, dict(declared)
+    if ahead := reads_ahead(given.stages):
+        problem = f"stage {ahead!r} reads itself in a program of complex numbers"
+        raise InputError(f"{problem}; allowed: their parts, written out")
     names = {*taken, *given.extents}
     part, inner = _free(PART, names), _free(PART, {*names, _free(PART, names)})
     parts = _Parts({*kinds}, part, inner, {*names, part, inner})

@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.cycles import arranged
 from tilewright.spaces.language.domains import Bounded, bounded
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage
@@ -99,7 +100,7 @@ class _Reader:
         """Return the program of all that was read."""
         from tilewright.spaces.language.reading.pairs import in_parts  # by algebra of programs
 
-        read = Bounded(self._names.axes, tuple(self.stages), tuple(self.conditions))
+        read = Bounded(self._names.axes, arranged(self.stages), tuple(self.conditions))
         made = bounded(read, self.domains, {*self._names.ranks, *(s.name for s in self.stages)})
         _check_count(made)
         named = self._outputs()
@@ -137,7 +138,7 @@ class _Reader:
         reader = ExpressionReader(statement, self._names)
         for tree in statement.expressions(len("where ")):
             for condition in reader.conditions(tree):
-                reader.refuse_reductions(tree, condition)
+                reader.refuse_parts(tree, condition)
                 self.conditions.append(condition)
         if len(self.conditions) > MAX_CONDITIONS:
             statement.fail(f"{len(self.conditions)} conditions; allowed: {MAX_CONDITIONS}")

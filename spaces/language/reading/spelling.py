@@ -64,7 +64,8 @@ CHARACTERS = {
 """Spellings for characters that the language does not use."""
 EITHER = "write select(a or b, 1, 0) > 0 for a or b"
 RECURRENCE = (
-    "a stage cannot read itself; write sums over s[k] where k <= t, such as a cumulative sum"
+    "a stage may read itself one step before, such as inside(h[t - 1], 0), or be a sum over s[k] "
+    "where k <= t"
 )
 MOST_LISTED = 120
 """Characters of a list of known names."""

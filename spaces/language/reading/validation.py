@@ -6,6 +6,7 @@ from math import prod
 
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.bounds import Bounds
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.kinds import is_integer
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.program import Program, Stage
@@ -23,6 +24,7 @@ def check(program: Program) -> None:
     """Raise :class:`InputError` for the first fault of a program."""
     if len(program.operands) > MAX_OPERANDS:
         raise InputError(f"{len(program.operands)} operands; allowed: {MAX_OPERANDS}")
+    cycles(program)  # which raises for those that no steps compute
     _check_conditions(program)
     for stage in program.stages:
         _check_axes(program, stage)
