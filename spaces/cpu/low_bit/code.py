@@ -192,8 +192,11 @@ class CodedCode:
 
     @cached_property
     def _tiles(self) -> Mapping[int, CodedTile]:
-        """The functions of tiles by their number of rows: full ones, and the last one."""
+        """The functions of tiles by their number of rows: full ones, and the last one; or all that
+        segments are cut into."""
         whole = int(self.values["tile_rows"])
+        if self._in_runs:
+            return {rows: self._tile(rows) for rows in self._heights}
         counts = dict.fromkeys(n for n in (whole, self.rows % whole) if n and n <= self.rows)
         return {rows: self._tile(rows) for rows in counts}
 
@@ -297,12 +300,41 @@ class CodedCode:
         lines, matrix = self._matrix(apart * self.deep)
 
         whole = int(self.values["tile_rows"])
+        if self._in_runs:
+            body = [*lines, *self._run(apart * self.deep)]
+            for rows in self._heights:
+                test = f"if (run >= {rows}) " if rows > 1 else ""
+                body.append(f"{test}{{ {call(rows, 'row')} row += {rows}; continue; }}")
+            return [f"for (long row = 0; row < {self.rows};) {{", *indented(body), "}"]
         last = self.rows // whole * whole
         body = [*lines, call(whole, "row")]
         lines = [f"for (long row = 0; row < {last}; row += {whole}) {{", *indented(body), "}"]
         return lines + ([call(self.rows - last, str(last))] if last < self.rows else [])
 
-    def _matrix(self, size: int) -> tuple[Lines, str]:
+    @property
+    def _in_runs(self) -> bool:
+        """Tell whether tiles have several rows of one matrix, which are found as they come."""
+        return self.product.segments is not None and int(self.values["tile_rows"]) > 1
+
+    @property
+    def _heights(self) -> list[int]:
+        """Rows of tiles of segments, from the most down to one: powers of two."""
+        most = int(self.values["tile_rows"])
+        return [most >> n for n in range(most.bit_length())]
+
+    def _run(self, size: int) -> Lines:
+        """Count the rows from ``row`` on that have its matrix, of ``size`` bytes, up to those of a
+        tile."""
+        (_, own), (lines, other) = self._matrix(size), self._matrix(size, "(row + run)")
+        return [
+            f"const unsigned char *const own_q = {own};",
+            "long run = 1;",
+            f"for (; run < {self.values['tile_rows']} && row + run < {self.rows}; run++) {{",
+            *indented([*lines, f"if ({other} != own_q) break;"]),
+            "}",
+        ]
+
+    def _matrix(self, size: int, row: str = "row") -> tuple[Lines, str]:
         """Return the C lines that select a row's matrix, of ``size`` bytes, and the address of
         that."""
         node = self.product.matrix
@@ -310,7 +342,7 @@ class CodedCode:
             return [], "q"
         lines, number = self._nest(self.product.program).expression(node)
         within = f"tw_whole_within({number.text}, {self.product.codes.shape[0]})"
-        return [*row_axes(self.product, "long", "row"), *lines], f"q + {within} * {size}L"
+        return [*row_axes(self.product, "long", row), *lines], f"q + {within} * {size}L"
 
     def _added_up(self) -> Lines:
         """Write the loop that adds up the four sums of each column of a tile."""

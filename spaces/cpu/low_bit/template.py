@@ -33,6 +33,8 @@ from tilewright.spaces.workloads.workload import Workload
 
 MOST_ROWS = 8
 """The most rows of a tile: decoding is a small part of the work then."""
+HEIGHTS = (1, 2, 4, MOST_ROWS)
+"""Rows of a tile of a segment of rows."""
 BLOCKS = (2, 4, 8, 16, 32, 64)
 """Tiles of codes along the depth of a block."""
 EARLY, LATE = "early", "late"
@@ -55,13 +57,19 @@ class LowBit(CpuTemplate):
         assert isinstance(found, CodedProduct)
         self.product = found
         self.decisions = (
-            Decision("tile_rows", found.row_parts(MOST_ROWS)),
+            Decision("tile_rows", self._heights()),
             Decision("block_depth", BLOCKS),
             *self._arithmetic(),
             Decision("prefetch", (0, 1, 2, 4)),
             Decision("workers", tuple(range(1, self.cpu.threads + 1))),
         )
         self.rules = self._rules()
+
+    def _heights(self) -> tuple[int, ...]:
+        """List the rows of a tile; those of a segment are cut into such tiles and lower ones."""
+        if self.product.segments is None:
+            return self.product.row_parts(MOST_ROWS)
+        return tuple(n for n in HEIGHTS if n <= self.product.row_count)
 
     def _arithmetic(self) -> tuple[Decision, ...]:
         """Return the decisions on how values are made and multiplied."""

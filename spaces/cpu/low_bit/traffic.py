@@ -30,6 +30,8 @@ def coded_quantities(template: LowBit, columns: Columns) -> dict[str, np.ndarray
     tiles, deep = ceil_div(product.columns, ROWS), ceil_div(product.terms, DEPTH)
     tile_rows, block = c["tile_rows"], np.minimum(c["block_depth"], deep)
     row_tiles, blocks = ceil_div(rows, tile_rows), ceil_div(deep, block)
+    if segments := product.segments:
+        row_tiles = segments.tiles(tile_rows)
     vectors = float(tiles * deep * ROWS * DEPTH // lanes)
     each, bits = template.terms_each, product.codes.element.bits
     multiplies, decoded = rows * vectors / each, row_tiles * vectors / each

@@ -49,6 +49,15 @@ EXPERTS = {  # of 3 bits, of several matrices
 }
 
 
+SEGMENTS = {  # of 3 bits, four rows of a segment at a time
+    "rows beyond the segment": (r"\) break;", ") run += 0;"),
+    "weights of another expert": (r"(_tile4\(call, q \+ \w+\()(.*?), 3\)", r"\1 1 - \2, 3)"),
+    "the scale of the first expert": (r"(_tile4\(.*?), row, tile", r"\1, 0, tile"),
+    "a row is left out": (r"row \+= 2;", "row += 3;"),
+    "a row twice": (r"row \+= 4;", "row += 3; own[0] = 0;"),
+}
+
+
 def target() -> CpuTarget:
     found = this_cpu()
     if found.isa != "avx512":
@@ -83,3 +92,12 @@ def test_bugs_of_experts_are_found(tmp_path):
     w = workload(text + "y[t, n] = sum[k](a[t, k] * q[e[t], n, k])", t=6, n=16, k=64)
     space = space_for(w, target())
     check_bugs_are_found(space.lower(next(iter(space.enumerate()))), EXPERTS, w, target(), tmp_path)
+
+
+def test_bugs_of_segments_are_found(tmp_path):
+    text = "q: uint3[3, n, k](packed); e: int32[t](sorted < 3); "
+    text += "y[t, n] = sum[k](a[t, k] * q[e[t], n, k] * s[e[t], n, k // 64])"
+    w = workload(text, t=19, n=16, k=128)
+    space = space_for(w, target())
+    schedule = next(s for s in space.enumerate() if s.values["tile_rows"] == 4)
+    check_bugs_are_found(space.lower(schedule), SEGMENTS, w, target(), tmp_path)

@@ -11,9 +11,12 @@ import tilewright
 from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_sampled, compile_kernels, outcome, sampled
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import inputs
 from tilewright.spaces.low_bit.packing import TRAILER
+from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.testing.targets import made_up_cpu
@@ -94,6 +97,39 @@ EXPERTS = (
 def test_rows_read_the_codes_of_their_experts(drawn, tmp_path):
     w = workload(EXPERTS.format(drawn=drawn), t=5, n=33, k=192)
     check_sampled(space_for(w, target_of(threads=2)), 2, 0, tmp_path)
+
+
+def segments_of(rows: int) -> list[np.ndarray]:
+    """Tables of rows by three experts: all of one, every boundary, one row each and long ones."""
+    found = [np.full(rows, expert) for expert in range(3)]
+    found += [np.sort(np.arange(rows) >= end).astype(int) for end in range(1, rows)]
+    found += [np.sort(np.arange(rows) % 3), np.minimum(np.arange(rows), 2)]
+    return [each.astype(np.int32) for each in found]
+
+
+@pytest.mark.parametrize("rows", [2, 4, 8])
+def test_segments_of_any_rows_are_cut_into_tiles(rows, tmp_path):
+    w, target = workload(EXPERTS.format(drawn="sorted"), t=19, n=33, k=192), target_of(threads=2)
+    space = space_for(w, target)
+    schedule = next(s for s in space.enumerate() if s.values["tile_rows"] == rows)
+    kernel = space.lower(schedule)
+    library = compile_kernels([kernel], target, tmp_path, "-O1")
+    drawn = dict(inputs.draw(w.program, 0))
+    for table in segments_of(19):
+        arrays = drawn | {"e": table}
+        given = arrays | {"q": tilewright.pack(arrays["q"], "uint4")}
+        problem, found = outcome(kernel, library, given)
+        assert not problem
+        assert agrees(found["y"], *allowed(w.program, arrays)["y"]).all(), table
+    for table in (drawn["e"][::-1], np.full(19, -1, np.int32), np.full(19, 3, np.int32)):
+        given = drawn | {"e": np.ascontiguousarray(table)}
+        assert not outcome(kernel, library, given | {"q": tilewright.pack(drawn["q"], "uint4")})[0]
+
+
+def test_only_segments_have_tiles_of_several_rows():
+    for drawn, most in (("index", 1), ("sorted", 8)):
+        space = space_for(workload(EXPERTS.format(drawn=drawn), t=19, n=33, k=192), target_of())
+        assert max(schedule.values["tile_rows"] for schedule in space.enumerate()) == most
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from tests.spaces.cpu.native import (
 from tilewright.spaces.cpu.low_bit_dots import LowBitDots
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.low_bit.quads import quads
+from tilewright.spaces.operators import workload
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target
 from tilewright.spaces.testing.targets import made_up_cpu
@@ -68,6 +69,23 @@ def test_random_schedules_agree_with_the_reference(q, text, sizes, isa, without,
     kernels = sampled(dots(w, target), 2, len(isa))
     library = compile_kernels(kernels, target, tmp_path, "-O1", *without)
     assert not [found for k in kernels if (found := complaint(k, library, w, 0))]
+
+
+def test_rows_of_a_segment_share_the_codes_of_their_expert(tmp_path):
+    w = workload(
+        "q: uint4[3, n, k](packed); e: int32[t](sorted < 3); x: int8[t, k]; "
+        "y[t, n] = sum[k](x[t, k] * (q[e[t], n, k] - 8) * s[e[t], k // 64, n]) * d[t]",
+        t=17,
+        n=33,
+        k=192,
+    )
+    target = target_of("", 2)
+    space = dots(w, target)
+    found = {schedule.values["tile_rows"]: schedule for schedule in space.enumerate()}
+    assert set(found) >= {1, 2, 4}
+    kernels = [space.lower(schedule) for schedule in found.values()]
+    library = compile_kernels(kernels, target, tmp_path, "-O1")
+    assert not list(filter(None, (complaint(kernel, library, w, 0) for kernel in kernels)))
 
 
 @pytest.mark.parametrize(("isa", "without"), VECTORS)
