@@ -27,6 +27,7 @@ from tilewright.spaces.kernels.statements import (
     Loop,
     Return,
     Statement,
+    While,
 )
 
 Value = Index | int | str
@@ -140,6 +141,14 @@ class Body:
         yield variable(name, None if isinstance(end, str) else end)
         turn = None if by == "1" else by
         self.add(Loop(kind, name, start, stop, turn, self.close(brief), unroll))
+
+    @contextmanager
+    def during(self, test: Value) -> Iterator[None]:
+        """Run what is written inside as long as ``test`` holds before it."""
+        text = self.read(test)
+        self.open()
+        yield
+        self.add(While(text, self.close()))
 
     def open(self, *names: str) -> None:
         """Open a scope that has ``names``, which need not be read."""

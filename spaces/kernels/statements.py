@@ -77,10 +77,18 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class While:
+    """``inner`` as long as ``test`` holds before it."""
+
+    test: str
+    inner: Statement
+
+
+@dataclass(frozen=True)
 class Lines:
     """Text of a template that writes no statements yet."""
 
     lines: tuple[str, ...]
 
 
-Statement = Declaration | Assignment | Call | Return | Block | Condition | Loop | Lines
+Statement = Declaration | Assignment | Call | Return | Block | Condition | Loop | While | Lines

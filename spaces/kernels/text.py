@@ -16,6 +16,7 @@ from tilewright.spaces.kernels.statements import (
     Loop,
     Return,
     Statement,
+    While,
 )
 
 Inner = Sequence[str] | str
@@ -100,6 +101,8 @@ class Printer:
                     lines.append(f"{indent}{self._pragma(statement.unroll)}")
                     indent, head = f"  {indent}" if head else indent, ""
                 self._write(statement.inner, indent, lines, f"{head}{_loop(statement)} ")
+            case While():
+                self._write(statement.inner, indent, lines, f"{head}while ({statement.test}) ")
             case Condition():
                 self._write(statement.then, indent, lines, f"{head}if ({statement.test}) ")
                 if statement.otherwise is not None:

@@ -17,9 +17,7 @@ from tilewright.spaces.cpu import isa
 from tilewright.spaces.cpu.kept import prelude as kept
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
-
-STARTS = ("int32", "int64")
-"""The types of arrays of rows' starts."""
+from tilewright.spaces.derivation.ragged.served import STARTS
 
 _WITHIN = """\
 static inline long tw_within(long i, long low, long high) {

@@ -188,23 +188,12 @@ class RowCode:
     ) -> list[str]:
         """Return the line that stores a vector of a step's values at the variables of axes; only
         the lanes that are ``used``, if that is given."""
-        own = self._own_place(step) + vector * self.tuning.lanes
+        own = self.view.left_place(step).at(self._axes) + vector * self.tuning.lanes
         where = f"{self.left[step.name]} + {own.text}"
         element = self.tuning.element
         if used is None:
             return [f"tw_store_{element}({where}, {value});"]
         return [f"tw_store_most_{element}({where}, {value}, {used});"]
-
-    def _own_place(self, step: Step) -> Index:
-        """Return the offset at which a step stores its values, in the order of
-        ``RaggedView.places``."""
-        place, size = Index(), 1
-        if step.along:
-            place, size = self._axes[self.view.range.entry], self.view.entries
-        for axis in reversed(step.kept):
-            place = place + self._axes[axis] * size
-            size *= self.view.program.extent[axis]
-        return place
 
     # -- lanes along a kept axis -----------------------------------------------------------------
 

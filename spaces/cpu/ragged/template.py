@@ -21,6 +21,7 @@ from tilewright.spaces.cpu.ragged.served import why_not_ragged
 from tilewright.spaces.cpu.ragged.traffic import ragged_quantities
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.template import CpuTemplate
+from tilewright.spaces.derivation.ragged.traffic import longest_row
 from tilewright.spaces.derivation.ragged.turning import turned
 from tilewright.spaces.derivation.ragged.view import RaggedView, cached_ragged
 from tilewright.spaces.dtypes import dtype
@@ -80,11 +81,7 @@ class RaggedTemplate(CpuTemplate):
         view = self.view
         if not view.has_rows:
             return view.entries / self.cpu.threads
-        drawn = view.program.operand[view.range.table].drawn
-        mean = view.entries / view.rows
-        if drawn is None or not drawn.skew:
-            return min(float(view.entries), 4.0 * mean + 4.0)
-        return min(float(view.entries), mean * view.rows ** (1.0 / (drawn.skew - 1.0)) + 1.0)
+        return longest_row(view)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Compute quantities for columns of schedules: see ``spaces.cpu.ragged.traffic``."""

@@ -1,12 +1,10 @@
 """Work and memory traffic over ranges; names and units are those of ``spaces.quantities``.
 
-The number of a row's entries is not known before a call. Rows are taken to be of average length;
-the longest one is estimated from the skew of the table's draw, if it has one.
+Rows are taken to be of average length, but for the longest one.
 """
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +14,12 @@ from tilewright.spaces.cpu.abi import LINE_BYTES
 from tilewright.spaces.cpu.ragged.rules import ENTRIES
 from tilewright.spaces.cpu.tiles.decisions import registers
 from tilewright.spaces.cpu.traffic import CALL_INSTRUCTIONS, footprints, shares, stays_far
-from tilewright.spaces.derivation.ragged.view import RaggedView, Step
+from tilewright.spaces.derivation.ragged.traffic import (
+    gathered_elements,
+    inner_points,
+    left_elements,
+)
+from tilewright.spaces.derivation.ragged.view import RaggedView
 from tilewright.spaces.derivation.work import work
 from tilewright.spaces.quantities import filled, widened
 from tilewright.spaces.template import Columns
@@ -41,8 +44,8 @@ def ragged_quantities(template: RaggedTemplate, columns: Columns) -> dict[str, n
     useful = float(max(1, counted.flops + counted.arithmetic + counted.special))
     least = float(template.workload.least_bytes)
     loaded, turns, useful_lanes, all_lanes = _vectors(template, c)
-    gathered = _gathered(view) * element
-    left = _left(view) * element * view.entries
+    gathered = gathered_elements(view) * element
+    left = left_elements(view) * element * view.entries
     finds = view.has_rows and not view.range.pointers
     starts = 8.0 * (view.rows + 1) * finds
     split = c["parallel_over"] == ENTRIES
@@ -92,7 +95,7 @@ def _vectors(template: RaggedTemplate, c: Any) -> tuple[Any, Any, float, Any]:
     for step in view.steps:
         if step.counts is not None:
             continue
-        points = float(view.entries) * _inner(view, step)
+        points = float(view.entries) * inner_points(view, step)
         if step.lane == view.range.entry:
             vectors: Any = points / lanes + view.rows / 2
             blocks: Any = 1.0 / lanes
@@ -100,7 +103,7 @@ def _vectors(template: RaggedTemplate, c: Any) -> tuple[Any, Any, float, Any]:
             extent = view.program.extent[step.lane]
             vectors = points / extent * ceil_div(extent, lanes)
             whole = ceil_div(extent, c["vectors"] * lanes)
-            blocks = whole * _inner(view, step) / extent
+            blocks = whole * inner_points(view, step) / extent
         loads = loads + vectors * max(1, len(step.body.value_reads))
         turns = turns + view.entries * blocks
         counting += points
@@ -108,28 +111,6 @@ def _vectors(template: RaggedTemplate, c: Any) -> tuple[Any, Any, float, Any]:
     return np.maximum(1.0, loads), np.maximum(1.0, turns), max(1.0, counting), max(1.0, every)
 
 
-def _inner(view: RaggedView, step: Step) -> int:
-    """Return the number of points of a step at each entry."""
-    return prod(view.program.shape((*step.kept, *step.inner)))
-
-
-def _gathered(view: RaggedView) -> float:
-    """Return the number of elements that entries of tables choose."""
-    total = 0.0
-    for step in view.steps:
-        for read in dict.fromkeys(step.body.value_reads):
-            place = view.places[read]
-            if place.entries:
-                axes = [a for a in (*step.kept, *step.inner) if a in place.names]
-                total += view.entries * prod(view.program.shape(tuple(axes)))
-    return total
-
-
-def _left(view: RaggedView) -> float:
-    """Return the number of elements that steps store at each entry."""
-    return float(sum(view.elements(step) for step in view.steps if step.along))
-
-
 def _row_bytes(view: RaggedView) -> float:
     """Return the number of elements that all steps of a row read for one entry."""
-    return sum(float(_inner(view, step)) for step in view.steps) + 1.0
+    return sum(float(inner_points(view, step)) for step in view.steps) + 1.0

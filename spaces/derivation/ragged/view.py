@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import prod
 
-from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.products.addresses import address_of
 from tilewright.spaces.derivation.products.splitting import Indexing, whole_axes
@@ -148,6 +148,17 @@ class RaggedView:
         reads = {read.name for read in last.body.value_reads}
         direct = all(o.after == last.name and self.is_direct(o) for o in self.outputs)
         return last if alone and plain and direct and not reads & {s.name for s in others} else None
+
+    def left_place(self, step: Step) -> Index:
+        """Return the place at which a step leaves a value, by the names of axes: values of entries
+        lie side by side, for each point of the kept axes; others are those of one row."""
+        extent, place, size = self.program.extent, Index(), 1
+        if step.along:
+            place, size = variable(self.range.entry, self.entries), self.entries
+        for axis in reversed(step.kept):
+            place = place + variable(axis, extent[axis]) * size
+            size *= extent[axis]
+        return place
 
     def elements(self, step: Step) -> int:
         """Count the elements that a step leaves for one row, or for each entry."""

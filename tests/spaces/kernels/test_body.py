@@ -46,6 +46,23 @@ def test_pragmas_stand_on_lines_of_their_own():
     ]
 
 
+def test_what_is_repeated_during_a_test_has_a_scope():
+    body = Body(given=("end",))
+    body.let("int", "at", 0)
+    with body.during("at < end"):
+        step = body.let("const int", "step", 1)
+        body.assign("at", f"at + {step}")
+    assert CUDA.lines(body.statements) == [
+        "int at = 0;",
+        "while (at < end) {",
+        "  const int step = 1;",
+        "  at = at + step;",
+        "}",
+    ]
+    with pytest.raises(NameError, match="step"), body.during(step):
+        pass
+
+
 def test_declarations_of_pointers_and_arrays():
     body = Body(given=("w",))
     body.let("u32 *const", "ticket", "(u32 *)w + 4")
