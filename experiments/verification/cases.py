@@ -196,6 +196,25 @@ STAGES = {
     "the largest product": '"s[i,j] = sum[k](a[i,k] * b[k,j]); m[i] = max[j](s[i,j] * s[i,j]); '
     'y[i,j] = a[i,j] / (1 + m[i]); -> m, y" i=120 j=100 k=100',
 }
+GRAPH = "row: int32[e](sorted < r, skew=2.1); col: int32[e](index < 900); where row[e] == r; "
+POINTERS = "ptr: int32[r+1](sorted < e+1, skew=2.1); col: int32[e](index < 900); "
+BOUNDED = f"{POINTERS}where ptr[r] <= e and e < ptr[r + 1]; "
+RAGGED = {
+    "sparse times dense": f'"{BOUNDED}y[r,c] = sum[e](val[e] * x[col[e],c])" r=700 e=6000 c=128',
+    "sparse times dense, halves": f'"x: bfloat16; y: bfloat16; val: bfloat16; {GRAPH}'
+    'y[r,c] = sum[e](val[e] * x[col[e],c])" r=700 e=6000 c=72',
+    "means of neighbours": f'"{GRAPH}y[r,c] = mean[e](x[col[e],c])" r=900 e=3000 c=37',
+    "greatest neighbours": f'"{BOUNDED}y[r,c] = max[e](x[col[e],c])" r=300 e=9000 c=20',
+    "messages": f'"{GRAPH}y[r,c] = sum[e](relu(x[col[e],c] + edge[e,c]) * val[e])" '
+    "r=500 e=4000 c=64",
+    "blocks of a sparse matrix": f'"{BOUNDED}y[r,i,c] = sum[e,j](val[e,i,j] * x[col[e],j,c])" '
+    "r=100 e=900 i=3 j=4 c=40",
+    "attention along edges": f'"{BOUNDED}y[r,h,c] = sum[e](softmax[e](sum[d](q[r,h,d] * '
+    'k[col[e],h,d])) * v[col[e],h,c])" r=500 e=4000 h=2 d=32 c=40',
+    "places of neighbours": f'"{GRAPH}y[r,c] = argmax[e](x[col[e],c])" r=300 e=2000 c=24',
+    "scores of edges": '"row: int32[e](index < 300); col: int32[e](index < 900); '
+    's[e] = sum[d](q[row[e],d] * k[col[e],d])" e=5000 d=72',
+}
 LARGE = {
     "large product": "matmul m=8192 n=8192 k=4096 dtype=bfloat16",
     "large batch": "bmm batch=512 m=512 n=512 k=64 dtype=bfloat16",
@@ -324,6 +343,7 @@ CASES: Mapping[str, str] = (
     | KEPT
     | MAPS
     | STAGES
+    | RAGGED
     | LARGE
 )
 """Texts of workloads by name."""

@@ -19,6 +19,7 @@ TEMPLATES = TemplateList(
         "chained_deep": "chained_deep:ChainedDeep",
         "pairwise": "pairwise:CudaPairwise",
         "hopper_reduced": "hopper_reduced:HopperReduced",
+        "ragged": "ragged:CudaRagged",
         "scan": "scan:CudaScan",
         "rows": "rows:CudaRows",
         "kept": "kept:CudaKept",
