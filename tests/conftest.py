@@ -62,6 +62,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    from tests.covering import cover_families
+
+    cover_families(items)
+
+
 def pytest_terminal_summary(terminalreporter):
     """Say where a long run spent its time."""
     from tests.durations import summary

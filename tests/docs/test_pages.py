@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.pages import BLOCK, ROOT, blocks, environment, quickly, run_all
+from tests.covering import covering
+from tests.pages import BLOCK, LANGUAGES, ROOT, blocks, environment, quickly, run_all
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
 
@@ -23,8 +24,16 @@ def name(page) -> str:
     return str(page.relative_to(DOCS))
 
 
+def aspects(page) -> set[str]:
+    """Commands, options, and names of the package that a page uses."""
+    text = "\n".join(text for language, text in blocks(page) if language in LANGUAGES)
+    listed = re.findall(r"^from tilewright\S* import (.*)$", text, re.MULTILINE)
+    used = re.findall(r"\btilewright[ .](\w+)|(?<=\s)(--[a-z-]+)", text)
+    return {*", ".join(listed).split(", "), *(word for words in used for word in words)}
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
+@pytest.mark.parametrize("page", covering(filter(blocks, PAGES), aspects), ids=name)
 def test_every_block_runs(page, tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()

@@ -28,8 +28,10 @@ class Deferred:
     """A case that is made when it is first used: each process collects all tests, and runs a third
     of them."""
 
-    def __init__(self, make: Callable[[], Case]) -> None:
+    def __init__(self, make: Callable[..., Case], given: tuple[object, ...]) -> None:
         self._make = make
+        self.given = given
+        """Arguments by place and by name."""
 
     def __iter__(self) -> Iterator[Workload | Kernel]:
         return iter(self._case)
@@ -39,7 +41,8 @@ class Deferred:
 
     @cached_property
     def _case(self) -> Case:
-        return self._make()
+        *arguments, options = self.given
+        return self._make(*arguments, **options)
 
 
 def deferred(make: Callable[P, Case]) -> Callable[P, Case]:
@@ -47,7 +50,7 @@ def deferred(make: Callable[P, Case]) -> Callable[P, Case]:
 
     @wraps(make)
     def later(*arguments: P.args, **options: P.kwargs) -> Case:
-        return cast(Case, Deferred(lambda: make(*arguments, **options)))
+        return cast(Case, Deferred(make, (*arguments, options)))
 
     return later
 
@@ -67,11 +70,11 @@ def in_turn(
     share: int = SHARE,
     numerics: Numerics = Numerics.STRICT,
 ) -> Emulated:
-    """What :func:`verify` finds in any order, and with those of the other inputs whose ``turn`` it
-    is: one in ``share``."""
+    """What :func:`verify` finds in the orders and with the other inputs whose ``turn`` it is: two
+    orders of four, and one in ``share`` of the inputs."""
     work, kernel = case
     draw = one_draw(work, seed)
-    result = judged(emulator, kernel, draw, INTERLEAVINGS)
+    result = judged(emulator, kernel, draw, INTERLEAVINGS[turn % 2 :: 2])
     for other in islice(further_draws(draw, numerics=numerics), turn % share, None, share):
         if result.error_kind is not None:
             break

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case, in_turn, planted, share_of
+from tests.covering import aspects_of, chosen
+from tests.measure.cuda.emulator.planting import Case, Deferred, in_turn, planted, share_of
 from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
 from tilewright.spaces.numerics.mode import Numerics
+
+RIGHT, BUG = "right", "bug"
+"""Parameters of tests: the name of a kernel, or of a bug."""
 
 
 class KernelContract:
     """Kernels are right in any order of events, and every bug planted into one is found.
+
+    By default those kernels run that have bugs planted into them, and few others that show what
+    else there is of decisions, dtypes and functions; slow tests run all.
 
     A class that inherits this names its kernels, ``cases`` and those that are ``broken`` alone, and
     its ``bugs``: into which kernel, what is replaced (a pattern, at its first match), and by what.
@@ -29,18 +36,36 @@ class KernelContract:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """A test for each kernel and for each bug."""
-        for name, values in (("right", {**self.cases, **self.broken}), ("bug", self.bugs)):
-            if name in metafunc.fixturenames:
-                metafunc.parametrize(name, list(values))
+        every = {**self.cases, **self.broken}
+        if RIGHT in metafunc.fixturenames:
+            slow = any(mark.name == "slow" for mark in metafunc.definition.iter_markers())
+            metafunc.parametrize(RIGHT, list(every) if slow else self._telling(every))
+        if BUG in metafunc.fixturenames:
+            metafunc.parametrize(BUG, list(self.bugs))
+
+    def _telling(self, every: Mapping[str, Any]) -> list[str]:
+        """Those that have bugs planted into them, and few that show what else there is."""
+        kinds = {kind for kind, *_ in self.bugs.values() if isinstance(kind, str)}
+        aspects = {name: self.aspects(name, case) for name, case in every.items()}
+        return chosen(aspects, self.broken.keys() | kinds & every.keys())
+
+    def aspects(self, name: str, case: Any) -> Iterable[Hashable]:
+        """What a kernel has in common with others; only its name where nothing else is known."""
+        return aspects_of(case.given) if isinstance(case, Deferred) else [name]
 
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
-    def _built(cls, emulator: Emulator) -> None:
-        """All at once, which costs far less than one after the other."""
+    def _built(cls, request: pytest.FixtureRequest, emulator: Emulator) -> None:
+        """What the tests that run need, all at once: that costs far less than one by one."""
         assert not cls.cases.keys() & cls.broken.keys()
         contract = cls()
-        made = [contract.case(name) for name in {**cls.cases, **cls.broken}]
-        emulator.build([kernel for _, kernel in made + [contract.planted(n) for n in cls.bugs]])
+        tests = [item for item in request.session.items if getattr(item, "cls", None) is cls]
+        asked = {pair for test in tests for pair in test.callspec.params.items()}
+        made = [
+            contract.case(name) for name in {**cls.cases, **cls.broken} if (RIGHT, name) in asked
+        ]
+        made += [contract.planted(name) for name in cls.bugs if (BUG, name) in asked]
+        emulator.build([kernel for _, kernel in made])
 
     def case(self, name: str) -> Case:
         """The kernel of a name."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.measure.cuda.edges import complaints, kernels
+from tests.pairwise import pairwise
 from tilewright.spaces.operators import workload
 
 INF = np.inf
@@ -159,9 +160,9 @@ HIDING = {
 }
 
 
-@pytest.mark.parametrize("template", CHAINED)
-@pytest.mark.parametrize("hiding", HIDING)
-@pytest.mark.parametrize("rubbish", [np.nan, INF])
+@pytest.mark.parametrize(
+    ("template", "hiding", "rubbish"), pairwise(CHAINED, list(HIDING), [np.nan, INF])
+)
 def test_what_is_hidden_may_be_anything(emulator, template, hiding, rubbish):
     """Unused slots of a cache, keys that only other rows see, and what rows see themselves."""
     text = ATTENTION.format("")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.covering import few
 from tests.measure.cuda.emulator.planting import Case, check_all_right, deferred
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import made
@@ -139,13 +140,14 @@ def space_of(text: str, **extents: int) -> Space:
     return Space(work, H200, [ChainedDeep(work, H200)])
 
 
+@pytest.mark.parametrize("count", few(2, of=4))
 @pytest.mark.parametrize("name", ["loss", "routing", "weighed"])
-def test_depths_that_no_block_has_room_for_agree(emulator, name):
+def test_depths_that_no_block_has_room_for_agree(emulator, name, count):
     """Random schedules of the space."""
     extents = {"i": 37, "j": 137, "d": 1217} | ({"e": 19} if name == "weighed" else {})
     space = space_of(FORMS[name].replace("0.1", "0.02"), **extents)
     assert ChainedDeep.refuses(space.workload, H200) is None
-    rows = space.sample(np.random.default_rng(7), 4)
+    rows = space.sample(np.random.default_rng(7), count)
     cases = [(space.workload, space.lower(space.schedule(row))) for row in rows]
     check_all_right(emulator, cases)
 

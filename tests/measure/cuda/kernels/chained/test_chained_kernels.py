@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.covering import few
 from tests.measure.cuda.emulator.planting import Case, check_all_right, planted
 from tests.measure.cuda.kernels.chained.chained_bugs import BROKEN, BUGS
 from tests.measure.cuda.kernels.chained.chained_cases import (
@@ -68,8 +69,9 @@ def random_cases(seeds: range) -> list[Case]:
     return cases
 
 
-def test_random_forms_agree(emulator):
-    check_all_right(emulator, random_cases(range(6)))
+@pytest.mark.parametrize("count", few(3, of=6))
+def test_random_forms_agree(emulator, count):
+    check_all_right(emulator, random_cases(range(count)))
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.covering import few
 from tests.measure.cuda.emulator.planting import check_right
 from tests.spaces.chained_programs import made
 from tilewright.spaces.cuda.chained.template import CudaChained
@@ -32,6 +33,7 @@ def space_of(name: str, template: type, i: int) -> Space:
     return Space(work, H200, [template(work, H200)])
 
 
+@pytest.mark.parametrize("count", few(2, of=5))
 @pytest.mark.parametrize(
     ("name", "template", "i"),
     [
@@ -42,9 +44,9 @@ def space_of(name: str, template: type, i: int) -> Space:
         ("576 and 512", CudaChained, 18),
     ],
 )
-def test_random_schedules_agree(emulator, name, template, i):
+def test_random_schedules_agree(emulator, name, template, i, count):
     space = space_of(name, template, i)
-    rows = space.sample(np.random.default_rng(i), 64)[:5]
+    rows = space.sample(np.random.default_rng(i), 64)[:count]
     kernels = [space.lower(space.schedule(row)) for row in rows]
     emulator.build(kernels)
     for turn, kernel in enumerate(kernels):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tests.covering import aspects_of
 from tests.kernels import rewritten
 from tests.measure.cuda.emulator.planting import Case, in_turn
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
@@ -167,6 +168,9 @@ class ProblemContract(KernelContract):
     what, and so on."""
 
     orders = (*INTERLEAVINGS, *(Interleaving("random", seed) for seed in range(3, 7)))
+
+    def aspects(self, name: str, case: Problem) -> Iterable[Hashable]:
+        return aspects_of((case.parameters, case.changes))
 
     def case(self, name: str) -> Case:
         problem = {**self.cases, **self.broken}[name]
