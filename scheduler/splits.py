@@ -63,6 +63,8 @@ def best_split(
     database: Database | str | Path | None = Default.DATABASE,
     memory: int | None = None,
     outputs: Names | None = None,
+    solved: Names = (),
+    held: Names = (),
 ) -> TimedSplit:
     """Return what an operator best saves for its gradient by ``wrt``: the :class:`Split` whose two
     kernels take the least time together, of those that keep at most ``memory`` bytes.
@@ -72,11 +74,13 @@ def best_split(
         best_split("attention b=1 h=2 i=512 j=512 d=64", "q,k,v").split.saved
 
     Measured times come before predicted ones; ``tilewright tune ... --gradient q,k,v --saved
-    search`` measures all. Raises :class:`InputError` for bad input, for splits that all keep more,
-    and where no template serves one.
+    search`` measures all. ``outputs``, ``solved`` and ``held`` are as for
+    :func:`spaces.workloads.gradients.splits`. Raises :class:`InputError` for bad input, for splits
+    that all keep more, and where no template serves one.
     """
     machine = as_target(target)
-    found = served_splits(splits(of, wrt, outputs, costs_on(machine)), machine, memory)
+    possible = splits(of, wrt, outputs, solved, held, costs_on(machine))
+    found = served_splits(possible, machine, memory)
     return min((timed(each, machine, database) for each in found), key=lambda each: each.rank)
 
 
@@ -125,9 +129,11 @@ def suite_of(found: Sequence[Split]) -> Suite:
     members: dict[str, Member] = {}
     for split in found:
         names = ",".join(split.saved)
+        given = f"gradient, of {names}" if names else "gradient"
+        without = f" without {','.join(split.solved)}" if split.solved else ""
         for program, label in (
             (split.forward, f"forward, saving {names}" if names else "forward"),
-            (split.backward, f"gradient, of {names}" if names else "gradient"),
+            (split.backward, given + without),
         ):
             made = workload_of(program)
             members.setdefault(made.key, Member(made, name=label))

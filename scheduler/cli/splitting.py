@@ -24,7 +24,13 @@ def splits_on(workload: Workload, differentiated: Differentiated, target: Target
     from tilewright.scheduler.splits import costs_on, served_splits
     from tilewright.spaces.workloads.gradients import splits
 
-    found = splits(workload, differentiated.wrt or "", costs=costs_on(target))
+    found = splits(
+        workload,
+        differentiated.wrt or "",
+        solved=differentiated.solved or "",
+        held=differentiated.held or "",
+        costs=costs_on(target),
+    )
     return served_splits(found, target, differentiated.memory)
 
 
@@ -48,8 +54,9 @@ def _row(each: TimedSplit) -> tuple[str, ...]:
 
     times = (each.forward.latency, each.backward.latency, each.seconds)
     written = ("-" if time is None else seconds(time) for time in times)
+    without = f" without {','.join(each.split.solved)}" if each.split.solved else ""
     return (
-        ",".join(each.split.saved) or "-",
+        (",".join(each.split.saved) or "-") + without,
         str(each.split.bytes),
         *written,
         "measured" if each.is_measured else "predicted",
@@ -59,6 +66,7 @@ def _row(each: TimedSplit) -> tuple[str, ...]:
 def _as_json(each: TimedSplit) -> dict[str, Any]:
     return {
         "saved": list(each.split.saved),
+        "solved": list(each.split.solved),
         "kept": {array.name: array.bytes for array in each.split.kept},
         "kept_bytes": each.split.bytes,
         "latency_s": each.seconds,

@@ -54,6 +54,22 @@ SavedNames = Annotated[
         help="Stages that the gradient reads and does not compute again, such as y,lse; or search.",
     ),
 ]
+SolvedNames = Annotated[
+    str | None,
+    typer.Option(
+        "--solved",
+        metavar="NAMES",
+        help="Operands that the gradient solves for in what is saved, such as a norm's x.",
+    ),
+]
+HeldNames = Annotated[
+    str | None,
+    typer.Option(
+        "--held",
+        metavar="NAMES",
+        help="With --saved search: arrays that are there anyway and count for no memory.",
+    ),
+]
 MemoryBytes = Annotated[
     int | None,
     typer.Option(
@@ -79,18 +95,22 @@ Tables = Annotated[
 
 @dataclass(frozen=True)
 class Differentiated:
-    """The values of ``--gradient``, ``--saved`` and ``--memory``, as they were given.
+    """The values of ``--gradient`` and the options that go with it, as they were given.
     :class:`InputError` if one of them has no use."""
 
     wrt: str | None = None
     saved: str | None = None
+    solved: str | None = None
     memory: int | None = None
+    held: str | None = None
 
     def __post_init__(self) -> None:
-        if self.wrt is None and self.saved is not None:
-            raise InputError(f"--saved {self.saved} is for a gradient; give --gradient, too")
-        if self.memory is not None and not self.is_searched:
-            raise InputError(f"--memory {self.memory} is for a search; give --saved search, too")
+        for name, value in (("saved", self.saved), ("solved", self.solved)):
+            if self.wrt is None and value is not None:
+                raise InputError(f"--{name} {value} is for a gradient; give --gradient, too")
+        for name, given in (("memory", self.memory), ("held", self.held)):
+            if given is not None and not self.is_searched:
+                raise InputError(f"--{name} {given} is for a search; give --saved search, too")
 
     @property
     def is_asked(self) -> bool:
@@ -110,7 +130,7 @@ class Differentiated:
             return made
         if self.is_searched:
             raise InputError("--saved search is for tune and query; allowed here: names of stages")
-        return gradient(made, self.wrt, self.saved or "")
+        return gradient(made, self.wrt, self.saved or "", solved=self.solved or "")
 
     def workload(self, made: Workload) -> Workload:
         """Return a workload, or that of its gradient if that is asked for."""

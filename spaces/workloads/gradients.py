@@ -10,7 +10,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.operators import as_workload
 from tilewright.spaces.staged.division import ON_CPU, Costs
-from tilewright.spaces.workloads.splits import Split, splits_of
+from tilewright.spaces.workloads.splits import Split, Splitting
 from tilewright.spaces.workloads.workload import Workload
 
 Names = Sequence[str] | str
@@ -18,7 +18,11 @@ Names = Sequence[str] | str
 
 
 def gradient(
-    of: Workload | Program | str, wrt: Names, saved: Names = (), outputs: Names | None = None
+    of: Workload | Program | str,
+    wrt: Names,
+    saved: Names = (),
+    outputs: Names | None = None,
+    solved: Names = (),
 ) -> Program:
     """Return the program of the gradient of an operator by the operands ``wrt``.
 
@@ -26,16 +30,20 @@ def gradient(
     operands are those that it needs: operands of the program, the derivative ``dy`` of each output
     ``y``, and the stages ``saved``, which are not computed again; :func:`saving` writes them.
     ``lse`` among these is the logarithm of the sum of exponentials of a softmax. ``outputs`` names
-    the outputs whose derivatives are given; by default all of floating point.
+    the outputs whose derivatives are given; by default all of floating point. Operands ``solved``
+    for are not read: a norm's ``x`` follows from its output and its statistics, where no weight is
+    0. With a weight of 0 the gradient is no number.
 
         gradient("softmax r=4096 c=1024", "x", saved="y")
+        gradient("layernorm r=4096 c=1024", "x,weight,bias", saved="y,rstd", solved="x")
 
     Raises :class:`InputError` for operands and stages that are not there, for those of whole
-    numbers, for functions without a gradient, and for what is too large for a program.
+    numbers, for functions without a gradient, for operands that cannot be solved for, and for what
+    is too large for a program.
     """
     program = _program(of)
     some = None if outputs is None else _names(outputs)
-    return derivation.gradient(program, _names(wrt), _names(saved), some)
+    return derivation.gradient(program, _names(wrt), _names(saved), some, _names(solved))
 
 
 def saving(of: Workload | Program | str, saved: Names) -> Program:
@@ -50,18 +58,23 @@ def splits(
     of: Workload | Program | str,
     wrt: Names,
     outputs: Names | None = None,
+    solved: Names = (),
+    held: Names = (),
     costs: Costs = ON_CPU,
 ) -> list[Split]:
     """Return what may be saved for the gradient of an operator, from the fewest bytes kept to the
     most and from the highest cost predicted by ``costs`` to the lowest.
 
     Each :class:`Split` has the stages ``saved``, the programs ``forward`` and ``backward``, and the
-    ``bytes`` that pass between them. Arguments and errors are those of :func:`gradient`.
+    ``bytes`` that pass between them, without those of arrays that are ``held`` anyway, such as
+    parameters. Operands ``solved`` for may be read or not. Other arguments and errors are those of
+    :func:`gradient`.
 
         splits("attention b=1 h=2 i=512 j=512 d=64", "q,k,v")
     """
     some = None if outputs is None else _names(outputs)
-    return splits_of(_program(of), _names(wrt), some, costs)
+    anyway = frozenset(_names(held))
+    return Splitting(_program(of), _names(wrt), some, (*_names(solved),), anyway).splits(costs)
 
 
 def differentiable(of: Workload | Program) -> list[str]:

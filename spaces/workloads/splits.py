@@ -15,29 +15,36 @@ from functools import cached_property
 from tilewright.spaces.derivation.cutting import is_float
 from tilewright.spaces.derivation.gradients.gradient import gradient
 from tilewright.spaces.derivation.gradients.hoisting import hoisted
+from tilewright.spaces.derivation.gradients.inverting import check_operands
 from tilewright.spaces.derivation.gradients.means import without_counts
+from tilewright.spaces.derivation.gradients.roots import ROOTS, roots
 from tilewright.spaces.derivation.gradients.saving import forward, logsumexps
-from tilewright.spaces.errors import InputError
+from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.language.program import Operand, Program
+from tilewright.spaces.language.tree import Call
 from tilewright.spaces.staged.division import ON_CPU, Costs
 
 MOST = 64
 """Sets of saved stages that are tried, small ones first."""
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Split:
-    """A program that also writes the stages ``saved``, and the gradient that reads them."""
+    """A program that also writes the stages ``saved``, and the gradient that reads them and not the
+    operands that are ``solved`` for. The arrays ``held`` are there anyway."""
 
-    saved: tuple[str, ...]
+    saved: Names
     forward: Program
     backward: Program
+    solved: Names = ()
+    held: frozenset[str] = frozenset()
 
     @cached_property
     def kept(self) -> tuple[Operand, ...]:
-        """The arrays that the backward program reads of the forward one: its operands, and what is
-        saved."""
-        known = {*self.forward.operand, *self.saved}
+        """The arrays that the backward program reads of the forward one, operands or saved stages,
+        but for those that are there anyway."""
+        known = {*self.forward.operand, *self.saved} - self.held
         return tuple(each for each in self.backward.operands if each.name in known)
 
     @property
@@ -50,61 +57,92 @@ class Split:
         return costs.of_work(self.forward) + costs.of_work(self.backward)
 
 
-def splits_of(
-    program: Program, wrt: Sequence[str], of: Sequence[str] | None = None, costs: Costs = ON_CPU
-) -> list[Split]:
-    """Return the divisions of a program and its gradient, from the fewest bytes kept to the most
-    and from the highest predicted cost to the lowest.
+@dataclass(frozen=True)
+class Splitting:
+    """A gradient of a program that is to be divided: by the operands ``wrt``, given the derivatives
+    of the outputs ``of``. Operands may be ``solved`` for, and arrays are ``held`` anyway."""
 
-    ``wrt`` and ``of`` are as for :func:`spaces.derivation.gradients.gradient.gradient`, which says
-    what raises :class:`InputError`.
-    """
-    priced = [(each.bytes, each.cost(costs), each) for each in _possible(program, wrt, of)]
-    found: list[Split] = []
-    least = float("inf")
-    for _, cost, split in sorted(priced, key=lambda each: each[:2]):
-        if cost < least:
-            found.append(split)
-            least = cost
-    return found
+    program: Program
+    wrt: Sequence[str]
+    of: Sequence[str] | None = None
+    solved: Names = ()
+    held: frozenset[str] = frozenset()
 
+    def splits(self, costs: Costs = ON_CPU) -> list[Split]:
+        """Return the divisions from the fewest bytes kept to the most, and from the highest
+        predicted cost to the lowest. :class:`InputError` as for
+        :func:`spaces.derivation.gradients.gradient.gradient`, and for ``held`` ones that are no
+        arrays."""
+        names = _stages(self.program)
+        for name in self.held:
+            if name not in (known := (*self.program.operand, *names)):
+                raise InputError(f"held {shown(name)} is no array; arrays: {', '.join(known)}")
+        check_operands(self.program, self.solved)
+        gradient(self.program, self.wrt, (), self.of)  # raises where there is none
+        possible = [*self._possible(names, ())]
+        if self.solved:
+            solving = [*self._possible(names, self.solved)]
+            if not solving:
+                operands = ", ".join(self.solved)
+                problem = f"{operands} cannot be solved for in any stage"
+                raise InputError(f"{problem}; allowed: operands of a map of + - * /")
+            possible += solving
+        priced = sorted(((s.bytes, s.cost(costs), s) for s in possible), key=lambda each: each[:2])
+        found, least = list[Split](), float("inf")
+        for _, cost, split in priced:
+            if cost < least:
+                found.append(split)
+                least = cost
+        return found
 
-def _possible(program: Program, wrt: Sequence[str], of: Sequence[str] | None) -> Iterator[Split]:
-    """Yield a division for each set of stages that a gradient reads all of."""
-    names = _stages(program)
-    yield Split((), program, gradient(program, wrt, (), of))
-    waiting: list[tuple[str, ...]] = [()]
-    seen = {*waiting}
-    for saved in waiting:
-        for name in names:
-            more = tuple(each for each in names if each == name or each in saved)
-            if more in seen or len(seen) > MOST:
+    def _possible(self, names: Sequence[str], solved: Names) -> Iterator[Split]:
+        """Yield a division for each set of stages that the gradient reads all of; and, where
+        operands are ``solved`` for, for each set by which they can be."""
+        waiting: list[Names] = [()]
+        seen = {*waiting}
+        for saved in waiting:
+            backward = self._gradient(saved, solved)
+            if backward is not None and _takes_roots(backward, saved):
                 continue
-            seen.add(more)
-            split = _split(program, wrt, more, of)
-            if split is not None:
-                waiting.append(more)
-                yield split
+            read = {*saved} & {*(backward.operand if backward else ())}
+            if backward is not None and (solved or read == {*saved}):
+                written = forward(self.program, [name for name in saved if name in read])
+                yield Split(saved, written, backward, solved, self.held)
+            elif not solved:
+                continue
+            more = [each for each in _larger(saved, names) if each not in seen]
+            waiting += more[: MOST - len(seen)]
+            seen |= {*more}
+
+    def _gradient(self, saved: Names, solved: Names) -> Program | None:
+        """Return the gradient; None where the stages are none together, or do not give what is to
+        be solved for."""
+        try:
+            return gradient(self.program, self.wrt, saved, self.of, solved)
+        except InputError:
+            return None
 
 
-def _split(
-    program: Program, wrt: Sequence[str], saved: tuple[str, ...], of: Sequence[str] | None
-) -> Split | None:
-    """Return the division that saves some stages; None if the gradient does not read them all, or
-    if one of them is no stage where the others are saved."""
-    try:
-        backward = gradient(program, wrt, saved, of)
-    except InputError:
-        return None
-    if not {*saved} <= {*backward.operand}:
-        return None
-    return Split(saved, forward(program, saved), backward)
+def _larger(saved: Names, names: Sequence[str]) -> Iterator[Names]:
+    """Yield the sets of one name more, in the order of ``names``."""
+    for name in names:
+        if name not in saved:
+            yield tuple(each for each in names if each == name or each in saved)
+
+
+def _takes_roots(program: Program, names: Names) -> bool:
+    """Tell whether a root of some operands is taken. They are drawn with any sign when kernels are
+    verified; what is saved is the root then."""
+    nodes = (node for stage in program.stages for node in stage.body.values())
+    taken = (n for n in nodes if isinstance(n, Call) and n.function in ROOTS)
+    return any(read.name in names for node in taken for read in node.value_reads)
 
 
 def _stages(program: Program) -> list[str]:
-    """Return the stages that may be saved: those of floating point, and logarithms of sums."""
+    """Return the stages that may be saved: those of floating point, and logarithms and roots of
+    sums."""
     counted = without_counts(program)
     whole = hoisted(counted, {output.name for output in program.outputs})
-    stages = [*counted.stages, *whole.stages]
-    logarithms = (each.name for each in logsumexps(whole))
-    return list(dict.fromkeys([*(s.name for s in stages if is_float(program, s)), *logarithms]))
+    floats = [s.name for s in (*counted.stages, *whole.stages) if is_float(program, s)]
+    logarithms = [each.name for each in logsumexps(whole)]
+    return list(dict.fromkeys([*floats, *logarithms, *roots(program)]))

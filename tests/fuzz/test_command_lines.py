@@ -68,7 +68,16 @@ OPTIONS = {
             "--address",
         ),
         *("--file", "--search", "--quiet", "--verbose", "--insecure-cluster"),
-        *("--numerics", "--effort", "--gradient", "--saved", "--memory", "--table"),
+        *(
+            "--numerics",
+            "--effort",
+            "--gradient",
+            "--saved",
+            "--solved",
+            "--memory",
+            "--held",
+            "--table",
+        ),
     ),
     "resume": (
         *("--db", "--model", "--format", "-v", "--executor", "--address", "--insecure-cluster"),
@@ -76,11 +85,11 @@ OPTIONS = {
     ),
     "query": (
         *("--target", "--threads", "--db", "--source", "--model", "--format", "--file"),
-        *("--numerics", "--gradient", "--saved", "--memory", "--table"),
+        *("--numerics", "--gradient", "--saved", "--solved", "--memory", "--held", "--table"),
     ),
     "verify": (
         *("--target", "--threads", "--schedules", "--seed", "--format", "--file"),
-        *("--gradient", "--saved", "--table"),
+        *("--gradient", "--saved", "--solved", "--table"),
     ),
     "dispatch": (
         *("--profile", "--kernels", "--axis", "--tune", "--seconds", "--out", "--python"),
@@ -91,7 +100,16 @@ OPTIONS = {
         "--format",
     ),
     "show": (
-        *("--file", "--target", "--threads", "--gradient", "--saved", "--table", "--schedule"),
+        *(
+            "--file",
+            "--target",
+            "--threads",
+            "--gradient",
+            "--saved",
+            "--solved",
+            "--table",
+            "--schedule",
+        ),
     ),
     "operators": ("--format",),
     "targets": ("--format",),

@@ -79,6 +79,13 @@ def test_what_no_template_serves_is_left_out(monkeypatch: pytest.MonkeyPatch) ->
         best_split(NORM, WRT, CPU, None)
 
 
+def test_little_memory_is_had_by_solving(database: Database) -> None:
+    anyway = {"solved": "x", "held": "y,weight,bias"}
+    found = best_split(NORM, WRT, CPU, database, memory=100, **anyway)
+    assert (found.split.saved, found.split.solved) == (("rstd", "y"), ("x",))
+    assert suite_of([found.split]).members[1].label == "gradient, of rstd,y without x"
+
+
 def test_programs_that_are_shared_are_tuned_once() -> None:
     (found,) = splits("softmax r=4 c=32", "x")
     assert [member.label for member in suite_of([found, found]).members] == [
@@ -124,6 +131,13 @@ def test_tune_measures_all_and_query_remembers(
             "--gradient is for an operator",
         ),
         (["tune", *WORDS, "--trials", "4", "--memory", "-1"], "--memory"),
+        (["query", *WORDS, "--held", "z"], "held 'z' is no array"),
+        (["query", *WORDS[:-1], "mean", "--held", "y"], "--held y is for a search"),
+        (["show", *NORM.split(), "--solved", "x"], "--solved x is for a gradient"),
+        (
+            ["show", *WORDS[:-1], "y", "--solved", "x"],
+            "x cannot be solved for: mean_sum reads it; allowed: saved stages",
+        ),
     ],
 )
 def test_bad_requests_are_one_line(

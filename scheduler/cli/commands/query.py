@@ -23,11 +23,13 @@ from tilewright.scheduler.cli.workload_arguments import (
     NEITHER,
     Differentiated,
     GradientNames,
+    HeldNames,
     MemoryBytes,
     Operator,
     Parameters,
     ProgramFile,
     SavedNames,
+    SolvedNames,
     Tables,
     workload_from_arguments,
 )
@@ -45,7 +47,9 @@ def query_command(
     file: ProgramFile = None,
     gradient: GradientNames = None,
     saved: SavedNames = None,
+    solved: SolvedNames = None,
     memory: MemoryBytes = None,
+    held: HeldNames = None,
     table: Tables = None,
     target: TargetName = "cpu",
     threads: Threads = None,
@@ -78,7 +82,9 @@ def query_command(
                 "--numerics": numerics is not Numerics.STRICT,
                 "--gradient": gradient,
                 "--saved": saved,
+                "--solved": solved,
                 "--memory": memory is not None,
+                "--held": held,
                 "--table": table or None,
             }
         )
@@ -87,7 +93,7 @@ def query_command(
         described = described_from_arguments(operator, parameters, file)
         show_table(found_table(described, detect_target(target, threads), db), format)
         return
-    differentiated = Differentiated(gradient, saved, memory)
+    differentiated = Differentiated(gradient, saved, solved, memory, held)
     machine = detect_target(target, threads)
     if differentiated.is_searched:
         _check_of_one_kernel({"--source": source, "--model": model})

@@ -17,6 +17,7 @@ from tilewright.scheduler.cli.workload_arguments import (
     Parameters,
     ProgramFile,
     SavedNames,
+    SolvedNames,
     Tables,
     extents_of,
     program_text,
@@ -45,6 +46,7 @@ def show_command(
     file: ProgramFile = None,
     gradient: GradientNames = None,
     saved: SavedNames = None,
+    solved: SolvedNames = None,
     table: Tables = None,
     schedule: ScheduleText = None,
     target: TargetName = "cpu",
@@ -61,7 +63,9 @@ def show_command(
     """
     from tilewright.spaces.derivation.constants import without_constants
 
-    made = Differentiated(gradient, saved).program(_program(operator, parameters or [], file))
+    made = Differentiated(gradient, saved, solved).program(
+        _program(operator, parameters or [], file)
+    )
     made = without_constants(with_tables_of(made, table))
 
     from tilewright.scheduler.cli.output import put

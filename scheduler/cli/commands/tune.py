@@ -41,11 +41,13 @@ from tilewright.scheduler.cli.workload_arguments import (
     NEITHER,
     Differentiated,
     GradientNames,
+    HeldNames,
     MemoryBytes,
     Operator,
     Parameters,
     ProgramFile,
     SavedNames,
+    SolvedNames,
     Tables,
     workload_from_arguments,
 )
@@ -77,7 +79,9 @@ def tune_command(
     file: ProgramFile = None,
     gradient: GradientNames = None,
     saved: SavedNames = None,
+    solved: SolvedNames = None,
     memory: MemoryBytes = None,
+    held: HeldNames = None,
     table: Tables = None,
     suite: SuiteFile = None,
     section: SectionName = None,
@@ -120,7 +124,7 @@ def tune_command(
       tilewright tune --suite bert-base --seconds 600
       tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
     """
-    differentiated = Differentiated(gradient, saved, memory)
+    differentiated = Differentiated(gradient, saved, solved, memory, held)
     what = _what(operator, parameters, file, differentiated, table, suite, section, objective)
     limits = (effort, trials, seconds, patience)
     _budget(what, *limits)  # refuses a value before a cluster is asked

@@ -22,6 +22,7 @@ from tilewright.scheduler.cli.workload_arguments import (
     Parameters,
     ProgramFile,
     SavedNames,
+    SolvedNames,
     Tables,
     workload_from_arguments,
 )
@@ -37,6 +38,7 @@ def verify_command(
     file: ProgramFile = None,
     gradient: GradientNames = None,
     saved: SavedNames = None,
+    solved: SolvedNames = None,
     table: Tables = None,
     target: TargetName = "cpu",
     threads: Threads = None,
@@ -54,7 +56,7 @@ def verify_command(
     Example:
       tilewright verify matmul m=100 n=70 k=50 epilogue="relu(x + bias[n])" --target cuda:sm_90a
     """
-    differentiated = Differentiated(gradient, saved)
+    differentiated = Differentiated(gradient, saved, solved)
     workload = workload_from_arguments(operator, parameters, file, differentiated, table)
     machine = detect_target(target, threads)
 

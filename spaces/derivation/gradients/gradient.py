@@ -3,8 +3,8 @@
     gradient(program("y[r, c] = softmax[c](x[r, c])", r=8, c=8), ["x"], saved=["y"])
 
 is ``dx[r, c] = y[r, c] * (dy[r, c] - sum[c](dy[r, c] * y[r, c]))``. Its operands are those of the
-program that it needs, the derivative ``dy`` of each output, and the saved stages. Four derivations
-make it: :mod:`.hoisting`, :mod:`.shifts`, :mod:`.reverse` and :mod:`.saving`.
+program that it needs, the derivative ``dy`` of each output, and the saved stages. Five derivations
+make it: :mod:`.hoisting`, :mod:`.shifts`, :mod:`.reverse`, :mod:`.saving` and :mod:`.inverting`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from dataclasses import replace
 
 from tilewright.spaces.derivation.gradients.arranging import arranged
 from tilewright.spaces.derivation.gradients.hoisting import hoisted
+from tilewright.spaces.derivation.gradients.inverting import check_solved, with_solved
 from tilewright.spaces.derivation.gradients.means import without_counts
 from tilewright.spaces.derivation.gradients.partial import folded
 from tilewright.spaces.derivation.gradients.reverse import Reverse
+from tilewright.spaces.derivation.gradients.roots import roots, with_roots
 from tilewright.spaces.derivation.gradients.saving import (
     check_saved,
     read_again,
@@ -39,30 +41,35 @@ def gradient(
     wrt: Sequence[str],
     saved: Sequence[str] = (),
     of: Sequence[str] | None = None,
+    solved: Sequence[str] = (),
 ) -> Program:
     """Return the program of the derivatives ``d...`` of some operands, in the order of ``wrt``.
 
     ``of`` names the outputs whose derivatives are given; by default all of floating point.
     ``saved`` names stages that are operands of the gradient and not computed again; ``lse`` among
     them is the logarithm of the sum of exponentials of the program's softmax, in the place of its
-    maximum and its sum. Raises :class:`InputError` for operands and stages that are not there, for
-    those of whole numbers, for functions without a gradient, and for what is too large for a
-    program.
+    maximum and its sum, and ``y_sum_rsqrt`` a root of a sum that is no stage. Operands that are
+    ``solved`` for in saved stages are not read (:mod:`.inverting`). Raises :class:`InputError` for
+    operands and stages that are not there, for those of whole numbers, for functions without a
+    gradient, for operands that cannot be solved for, and for what is too large for a program.
     """
     if stepped := cycles(program):
         problem = f"{stepped[0].state[0]} reads itself one step before, which has no gradient yet"
         raise InputError(f"{problem}; allowed: sums over prefixes, such as sum[s: s <= t](...)")
     names = _operands(program, wrt)
     outputs = _outputs(program, of)
-    counted = without_counts(program)
+    counted = without_counts(with_roots(program, saved))
     whole = hoisted(counted, {*saved, *(output.name for output in program.outputs)})
     whole = with_logsumexps(whole, saved)
-    check_saved(whole, saved)
+    check_saved(whole, saved, roots(program))
     seeds = {output.name: _free_name(whole, f"d{output.name}") for output in outputs}
     reverse = Reverse(whole, names, seeds, free_extremes(whole))
     results = reverse.run()
     stages = _standing_in(whole, [*whole.stages, *reverse.stages], saved)
+    count = len(whole.stages)
+    stages[count:] = with_solved(whole, stages[count:], saved, solved)
     stages = _needed(stages, list(results.values()), saved)
+    check_solved(stages, solved)
     domains: Domains = {s.name: whole.bounding(s) for s in whole.stages} | reverse.domains
     made = _assembled(
         whole, arranged(stages, {*results.values()}), domains, reverse.extents, seeds, results

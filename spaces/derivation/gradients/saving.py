@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
-from tilewright.spaces.derivation.algebra import ONE, over, times
+from tilewright.spaces.derivation.algebra import ONE, ZERO, minus, over, plus, times
 from tilewright.spaces.derivation.gradients.hoisting import hoisted
+from tilewright.spaces.derivation.gradients.roots import roots, with_roots
 from tilewright.spaces.derivation.gradients.shifts import exponential_sum, free_extremes
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.language.program import Output, Program, Stage
@@ -65,8 +66,8 @@ def forward(program: Program, saved: Collection[str]) -> Program:
     more = [name for name in saved if name not in kept]
     if not more:
         return program
-    whole = with_logsumexps(hoisted(program, {*kept, *saved}), saved)
-    check_saved(whole, saved)
+    whole = with_logsumexps(hoisted(with_roots(program, saved), {*kept, *saved}), saved)
+    check_saved(whole, saved, roots(program))
     outputs = (*whole.outputs, *(_output(whole, name) for name in more))
     return read_again(replace(whole, outputs=outputs))
 
@@ -81,12 +82,13 @@ def with_logsumexps(program: Program, saved: Collection[str]) -> Program:
     return replace(program, stages=(*program.stages, *new))
 
 
-def check_saved(program: Program, saved: Collection[str]) -> None:
-    """Refuse names of what is no stage; ``program`` has those of logarithms."""
+def check_saved(program: Program, saved: Collection[str], others: Collection[str]) -> None:
+    """Refuse names of what is no stage; ``program`` has those of logarithms and roots that are
+    saved, and the ``others`` might be."""
     for name in saved:
         if name not in program.stage:
             new = [each.name for each in logsumexps(program) if each.name not in program.stage]
-            known = ", ".join((*program.stage, *new))
+            known = ", ".join((*program.stage, *new, *others))
             raise InputError(f"saved {shown(name)} is no stage of the program; stages: {known}")
 
 
@@ -112,6 +114,12 @@ def replaced(program: Program, node: Expression, by: Mapping[str, Expression]) -
             return over(*children)
         case Binary("*"):
             return times(*children)
+        case Binary("+"):
+            return plus(*children)
+        case Binary("-"):
+            return minus(*children)
+        case Call("log") if children == (ONE,):
+            return ZERO
     return node if children == node.children else node.with_children(children)
 
 

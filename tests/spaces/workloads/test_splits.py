@@ -53,8 +53,33 @@ def test_what_is_kept_is_counted() -> None:
     assert norm.bytes == 2 * 4 * 64 + 2 * 64 + 2 * 4 * 4
 
 
+def test_a_norm_in_place_keeps_its_statistics() -> None:
+    """What is there anyway costs nothing: so ``y`` stands for ``x``."""
+    text, wrt = "layernorm r=4 c=64", "x,weight,bias"
+    found = splits(text, wrt, solved="x", held="y,weight,bias")
+    least = found[0]
+    assert (least.saved, least.solved, least.bytes) == (("rstd", "y"), ("x",), 4 * 4)
+    made = check(as_workload(text).written, wrt.split(","), least.saved, solved=least.solved)
+    assert made.digest == least.backward.digest
+    assert all(each.bytes >= 4 * 4 * 64 for each in found[1:])
+    (own,) = splits("log_softmax r=4 c=64", "x", solved="x", held="y")
+    assert (own.bytes, [o.name for o in own.forward.outputs]) == (0, ["y"])
+
+
+def test_what_has_a_root_taken_of_it_is_no_operand() -> None:
+    """It is drawn with any sign: the root is saved in its place."""
+    found = splits("rmsnorm r=4 c=64", "x,weight")
+    assert [each.saved for each in found] == [(), ("y_sum_rsqrt",)]
+
+
 def test_errors_are_those_of_the_gradient() -> None:
     with pytest.raises(InputError, match="floor has no gradient"):
         splits(program("y[i] = floor(x[i])", i=4), "x")
     with pytest.raises(InputError, match="the program has no operand 'z'"):
         splits("softmax r=4 c=8", "z")
+    with pytest.raises(InputError, match="held 'z' is no array; arrays: x, y_max, y_sum, y, lse"):
+        splits("softmax r=4 c=8", "x", held="z")
+    with pytest.raises(InputError, match="solved 'z' is no operand of the program; operands: x"):
+        splits("softmax r=4 c=8", "x", solved="z")
+    with pytest.raises(InputError, match="x cannot be solved for in any stage; allowed: operands"):
+        splits("softmax r=4 c=8", "x", solved="x")

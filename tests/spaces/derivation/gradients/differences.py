@@ -35,10 +35,14 @@ def total(program: Program, inputs: Arrays, given: Arrays) -> float:
 
 
 def derivatives(
-    program: Program, wrt: Sequence[str], saved: Sequence[str] = (), seed: int = 1
+    program: Program,
+    wrt: Sequence[str],
+    saved: Sequence[str] = (),
+    seed: int = 1,
+    solved: Sequence[str] = (),
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], Program]:
     """Return by operand what its gradient's program gives, the inputs, and that program."""
-    made = gradient(program, wrt, saved)
+    made = gradient(program, wrt, saved, solved=solved)
     inputs, given = wide(program, seed), seeds(program)
     states = evaluate(forward(program, saved), inputs)
     known = inputs | states | {f"d{name}": d for name, d in given.items()}
@@ -48,10 +52,14 @@ def derivatives(
 
 
 def check(
-    program: Program, wrt: Sequence[str], saved: Sequence[str] = (), seed: int = 1
+    program: Program,
+    wrt: Sequence[str],
+    saved: Sequence[str] = (),
+    seed: int = 1,
+    solved: Sequence[str] = (),
 ) -> Program:
     """Hold the gradient to differences along a random direction of each operand."""
-    found, inputs, made = derivatives(program, wrt, saved, seed)
+    found, inputs, made = derivatives(program, wrt, saved, seed, solved)
     given = seeds(program)
     generator = np.random.default_rng(3)
     for name in wrt:

@@ -101,6 +101,7 @@ def test_operators(name: str, parameters: dict[str, object], wrt: list[str]) -> 
         ("cross_entropy", {"r": 4, "c": 7}, ["x"], ["lse"]),
         ("logsumexp", {"r": 4, "c": 6}, ["x"], ["y"]),
         ("layernorm", {"r": 4, "c": 6}, ["x", "weight", "bias"], ["mean", "rstd"]),
+        ("rmsnorm", {"r": 4, "c": 6}, ["x", "weight"], ["y_sum_rsqrt"]),
     ],
 )
 def test_saved_stages(
@@ -109,6 +110,19 @@ def test_saved_stages(
     made = check(operator(name, **parameters), wrt, saved)
     assert {*saved} <= {*made.operand}
     assert not {*saved} & {*made.stage}
+
+
+def test_roots_that_are_no_stages_may_be_saved() -> None:
+    """A root of several stages is one more, and one that is a stage keeps its name."""
+    text = "s[r] = sum[c](x[r, c]); t[r] = sum[c](x[r, c] * x[r, c]); "
+    more = "y[r, c] = x[r, c] / sqrt(t[r] + s[r] * s[r]) + sqrt(t[r] + s[r] * s[r])"
+    made = program(f"{text}{more}", r=3, c=4)
+    found = check(made, ["x"], ["t_sqrt"])
+    assert "t_sqrt" in found.operand
+    assert "t" not in found.stage
+    named = program(f"{text}u[r] = rsqrt(t[r]); y[r, c] = x[r, c] * u[r] * s[r]", r=3, c=4)
+    with pytest.raises(InputError, match=r"no stage of the program; stages: s, t, y$"):
+        gradient(named, ["x"], ["t_rsqrt"])
 
 
 TEXTS: dict[str, tuple[str, dict[str, int], list[str]]] = {
