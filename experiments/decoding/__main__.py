@@ -79,7 +79,7 @@ def speeds(block: Block, ways: Sequence[str], asked: argparse.Namespace) -> dict
     from tilewright.scheduler.torch.backend.replays import replayed
 
     width = block.q.in_features
-    inputs = {size: _input(size, width) for size in range(1, asked.sizes + 1)}
+    inputs = {size: _input(size, width) for size in range(asked.sizes, 0, -1)}
     runs: dict[str, Callable[[Tensor], Tensor]] = {}
     for way in ways:
         runs[way] = torch.compile(block, **_arguments(way, asked)) if WAYS[way] else block
