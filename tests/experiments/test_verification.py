@@ -10,10 +10,12 @@ from itertools import chain
 
 import pytest
 
+from experiments.verification import edges
 from experiments.verification.cases import CASES, LARGE
 from experiments.verification.judging import judge
 from experiments.verification.outcomes import table, totals
 from experiments.verification.plan import Plan
+from experiments.verification.planting import Planted
 from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.measure.interfaces import Built
 from tilewright.measure.records.measurement import ErrorKind, Measurement, Status
@@ -174,3 +176,20 @@ def test_nothing_is_begun_once_it_is_interrupted():
         judge(plan.groups(0), compiler, [device], 60, plan.take)
     assert compiler.closed
     assert device.runs < 8
+
+
+@pytest.mark.parametrize(("kind", "caught"), [(ErrorKind.WRONG, True), (ErrorKind.REJECTED, False)])
+def test_planted_faults_that_are_refused_are_neither_found_nor_missed(kind, caught):
+    def judged(space, schedules):
+        for schedule in schedules:
+            yield (
+                Verdict(schedule, kind, "as asked")
+                if isinstance(space, Planted)
+                else Verdict(schedule)
+            )
+
+    planted = {}
+    about = ("softmax, edges", "softmax r=8 c=600", cuda_target("sm_90a"), judged)
+    edges._case({}, planted, *about, number=4, seed=0)
+    assert bool(planted) == caught
+    assert all(each["caught"] == each["planted"] > 0 for each in planted.values())
