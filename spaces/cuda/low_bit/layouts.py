@@ -29,9 +29,10 @@ def layouts(code: ScalarCode) -> Iterator[str]:
 def of_codes(sizes: CodedSizes, bits: int, held: str) -> Iterator[str]:
     """Yield where codes are in memory, and in registers, which hold tiles as ``held`` says."""
     q = sizes.product.codes.name
+    matrices = f"[{sizes.product.codes.shape[0]} matrices]" if sizes.product.matrix else ""
     yield (
-        f"{q} in memory: [{sizes.deep} of {DEPTH} of the depth][{sizes.tiles} of {ROWS} columns]"
-        f"[{tile_bytes(bits)} bytes]"
+        f"{q} in memory: {matrices}[{sizes.deep} of {DEPTH} of the depth]"
+        f"[{sizes.tiles} of {ROWS} columns][{tile_bytes(bits)} bytes]"
     )
     yield f"{q} in registers: w{held}[{bits} words]"
     yield f"  {LANE} has columns g + {ROWS // HALVES} * h, depth 8 * step + 2 * t and the next:"

@@ -38,6 +38,13 @@ def layouts(code: RingCode) -> Iterator[str]:
     else:
         yield f"right operand in registers: b[{count}][4] pairs of {kind}, by ldmatrix"
         yield f"  {LANE}, i: row 8 * r + g, depth 8 * i + 2 * t and the next"
+    if segments := sizes.segments:
+        yield (
+            f"segments of {segments.table.name} in shared memory: int[2][{segments.count + 1}], "
+            "their first rows and tiles"
+        )
+        tile = f"{sizes.rows} rows of a segment and {sizes.columns} columns"
+        yield f"  {sizes.blocks} blocks take tiles of {tile} in turns"
     each = f"[{count * 4}]" if sizes.on_warpgroups else f"[{count}][4]"
     yield f"sums in registers: s[{tiles} tiles]{each}"
     yield f"  {LANE}, i: row {COLUMNS} * r + 2 * t + i % 2, column {column} * (i / 2)"

@@ -140,6 +140,21 @@ def test_layouts_of_a_schedule_are_those_of_its_kernel(capsys, code, multiply):
     assert ("ldmatrix" in shown) == (multiply == "mma")
 
 
+def test_layouts_tell_of_experts_and_their_segments(capsys):
+    text = "e: int32[t](sorted < 6); q: uint4[6, n, k](packed); a: bfloat16[t, k]; "
+    text += "y[t, n] = sum[k](a[t, k] * (q[e[t], n, k] - 4))"
+    schedule = DECISIONS["mma"].replace("splits", "blocks_per_sm=2 splits")
+    given = [text, "t=40", "n=80", "k=512", "--target", "cuda:sm_90a", "--schedule", schedule]
+    shown = ask(capsys, "show", *given)
+    assert "q in memory: [6 matrices][8 of 64 of the depth][5 of 16 columns][512 bytes]" in shown
+    assert "segments of e in shared memory: int[2][7]" in shown
+    assert "40 blocks take tiles of 16 rows of a segment and 16 columns in turns" in shown
+    kernel = space_for(workload(text, t=40, n=80, k=512), detect_target("cuda:sm_90a")).lower(
+        Schedule.from_text(schedule)
+    )
+    assert kernel.call.launches[0].grid[0] == 40
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
