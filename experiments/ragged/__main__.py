@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from experiments.ragged.cases import CASES, Call, Case, dense_weight
+from experiments.ragged.gpu_cases import GPU_CASES
 from experiments.resuming import write_run
 from experiments.turns import in_turns, medians, ratio
 from tilewright import Target, best, detect_target, pack, program, tune
@@ -84,7 +85,10 @@ def _summary(times: Mapping[str, list[float]]) -> dict[str, Any]:
 def main(given: Sequence[str] | None = None) -> None:
     """Compare, print a line for each case, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--only", nargs="*", default=[], metavar="CASE")
+    parser.add_argument("--minutes", type=float, default=1.4, help="for all of it on a GPU")
+    parser.add_argument("--jobs", type=int, default=0, help="processes beside a GPU; 0: all cores")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=30, help="of tuning each; 0 for none")
     parser.add_argument("--rounds", type=int, default=9)
@@ -92,9 +96,16 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--db", default="ragged.db")
     parser.add_argument("--out", type=Path, default=OUT / "results.json")
     asked = parser.parse_args(given)
+    known = GPU_CASES if asked.target == "cuda" else CASES
+    if unknown := [name for name in asked.only if name not in known]:
+        parser.error(f"there is no case {unknown[0]!r}; allowed: {', '.join(known)}")
+    if asked.target == "cuda":
+        from experiments.ragged import gpu
+
+        return gpu.main(asked)
     torch.set_num_threads(asked.threads)
     target, found = detect_target("cpu", asked.threads), {}
-    for name in asked.only:
+    for name in asked.only or CASES:
         case = _small(CASES[name]) if asked.small else CASES[name]
         own = found[name] = compare(case, target, asked.seconds, asked.rounds, asked.db)
         lower, upper = own["quartiles"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cuda.occupancy import Occupancy
+from tilewright.spaces.cuda.occupancy import LINE, LINE_SLOTS, Occupancy
 from tilewright.spaces.cuda.ragged.sizes import ELEMENT, RaggedSizes
 from tilewright.spaces.cuda.scalar_math import CALL_INSTRUCTIONS
 from tilewright.spaces.cuda.target import WARP
@@ -39,13 +39,14 @@ def ragged_quantities(template: CudaRagged, columns: Columns) -> dict[str, np.nd
     view, target, sizes = template.view, template.cuda, template.sizes(c)
     counted = work(view.program)
     useful = float(max(1, counted.flops + counted.arithmetic + counted.special))
-    points, lanes, turns, loads = _steps(sizes)
+    points, lanes, turns, loads, lines = _steps(sizes, template.element_bytes)
     operations = (useful + (CALL_INSTRUCTIONS - 1) * counted.special) / points
     occupancy = Occupancy(target, sizes.blocks, sizes.threads, sizes.registers, 0)
     search = np.where(sizes.splits, SEARCH * np.log2(view.rows + 2.0), 0.0)
     fixed = sizes.blocks * sizes.threads * (BOOKKEEPING + search)
     joined = len(view.steps) * sizes.teams * sizes.team * 2.0 * np.log2(sizes.team)
     instructions = (lanes * operations + loads + ENTRY * turns + fixed + joined) / WARP
+    instructions = instructions + LINE_SLOTS * lines
     gathered = gathered_elements(view) * template.element_bytes
     between = ELEMENT * left_elements(view) * view.entries
     parts = 2.0 * np.where(sizes.splits, sizes.workspace_bytes, 0)
@@ -75,30 +76,29 @@ def ragged_quantities(template: CudaRagged, columns: Columns) -> dict[str, np.nd
     )
 
 
-def _steps(sizes: RaggedSizes) -> tuple[float, Any, Any, Any]:
+def _steps(sizes: RaggedSizes, bytes: int) -> tuple[float, Any, Any, Any, Any]:
     """Return the points of all steps, the lanes that these take with those that idle, the threads'
-    turns of loops over entries, and their loads."""
-    view = sizes.view
-    points: float = 0.0
-    lanes: Any = 0.0
-    turns: Any = 0.0
-    loads: Any = 0.0
+    turns of loops over entries, their loads, and the lines that L1 serves."""
+    view, points = sizes.view, 0.0
+    lanes, turns, loads, lines = (np.zeros_like(sizes.team, dtype=float) for _ in range(4))
     for step in view.steps:
         if step.counts is not None:
             continue
         own = float(view.entries) * inner_points(view, step)
         reads = max(1, len(step.body.value_reads))
         if step.lane == view.range.entry:
-            whole, width = own * np.ones_like(sizes.team, dtype=float), 1
+            whole, width, each, apart = own, 1, 1, 1.0 * bytes
         else:
             extent = view.program.extent[step.lane]
             whole = own / extent * ceil_div(extent, sizes.columns) * sizes.columns
-            width = sizes.vector
+            width, each = sizes.vector, sizes.accumulators
+            apart = np.maximum(LINE / sizes.lanes, width * bytes)
         points += own
         lanes = lanes + whole
-        turns = turns + whole / (width * (sizes.vectors if step.lane != view.range.entry else 1))
+        turns = turns + whole / each
         loads = loads + reads * whole / width
-    return max(1.0, points), np.maximum(1.0, lanes), turns, np.maximum(1.0, loads)
+        lines = lines + reads * whole / width * apart / LINE
+    return max(1.0, points), np.maximum(1.0, lanes), turns, np.maximum(1.0, loads), lines
 
 
 def _rounds(sizes: RaggedSizes) -> Any:
@@ -110,9 +110,10 @@ def _rounds(sizes: RaggedSizes) -> Any:
 
 
 def _imbalance(sizes: RaggedSizes, occupancy: Occupancy) -> Any:
-    """Return the work of the busiest multiprocessor over the mean: of that with the longest row."""
+    """Return the work of the busiest team over the mean of those that run at once: of the longest
+    row, which one team has unless teams share rows."""
     own = occupancy.quantities(1)["imbalance"]
     if not sizes.view.has_rows:
         return own
-    mean = sizes.view.entries / occupancy.slots
+    mean = sizes.view.entries / np.minimum(occupancy.slots * sizes.block_teams, sizes.teams)
     return np.where(sizes.splits, own, np.maximum(own, longest_row(sizes.view) / mean))

@@ -1,0 +1,124 @@
+"""Operators over ranges of entries on a GPU: a graph with a power law, and the same in torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from experiments.ragged.cases import ATTENTION, BY_POINTERS, SKEW, WEIGHTED, Case
+
+Tensors = Mapping[str, Tensor]
+Call = Callable[[], Tensor]
+ROWS, ENTRIES = 170_000, 957_000
+HELD_OUT = 7
+"""The seed of the graph."""
+GREATEST = "m[r,c] = max[e](x[col[e],c]); y[r,c] = relu(m[r,c]); -> y"
+
+
+def csr(given: Tensors, values: Tensor | None = None) -> Tensor:
+    """Return the sparse matrix of the entries."""
+    values, rows = given["val"] if values is None else values, given["ptr"].numel() - 1
+    parts = given["ptr"], given["col"], values
+    return torch.sparse_csr_tensor(*parts, (rows, rows), check_invariants=False)
+
+
+def weighted(given: Tensors) -> Mapping[str, Call]:
+    """Multiply by a sparse matrix: cuSPARSE on a GPU."""
+    matrix, x = csr(given), given["x"]
+    return {"cusparse": lambda: matrix @ x}
+
+
+def greatest(given: Tensors) -> Mapping[str, Call]:
+    """Gather neighbours, and scatter their extremes, of which those below 0 do not count."""
+    rows, columns, x = _rows(given), given["col"].long(), given["x"]
+    index, count = rows[:, None].expand(-1, x.shape[1]), given["ptr"].numel() - 1
+
+    def call() -> Tensor:
+        return x.new_zeros(count, x.shape[1]).scatter_reduce_(0, index, x[columns], "amax")
+
+    return {"gather, scatter": call}
+
+
+def attention(given: Tensors) -> Mapping[str, Call]:
+    """Attend to neighbours, by gathering and scattering."""
+    rows, columns = _rows(given), given["col"].long()
+    q, k, v = (given[name] for name in ("q", "k", "v"))
+    count = given["ptr"].numel() - 1
+
+    def call() -> Tensor:
+        score = (q[rows] * k[columns]).sum(-1)
+        top = score.new_full((count,), -torch.inf).scatter_reduce_(0, rows, score, "amax")
+        weight = torch.exp(score - top[rows])
+        total = score.new_zeros(count).index_add_(0, rows, weight)
+        terms = (weight / total[rows])[:, None] * v[columns]
+        return v.new_zeros(count, v.shape[1]).index_add_(0, rows, terms)
+
+    return {"gather, scatter": call}
+
+
+def _rows(given: Tensors) -> Tensor:
+    """Return the row of each entry."""
+    return torch.repeat_interleave(given["ptr"].diff().long())
+
+
+@dataclass(frozen=True)
+class GpuCase:
+    """An operator whose arrays have elements of a ``kind``, rows of ``width`` of these, and what
+    computes the same in torch."""
+
+    body: str
+    rivals: Callable[[Tensors], Mapping[str, Call]]
+    width: int
+    kind: str = "float32"
+    rows: int = ROWS
+    entries: int = ENTRIES
+    arrays: tuple[str, ...] = field(default=("val", "x"))
+
+    @property
+    def text(self) -> str:
+        """The program."""
+        kinds = "".join(f"{name}: {self.kind}; " for name in (*self.arrays, "y"))
+        tables = f"ptr: int32[r+1](sorted < e+1, skew={SKEW}); col: int32[e](index < {self.rows}, "
+        return f"{kinds}{tables}skew={SKEW}); {BY_POINTERS}{self.body}"
+
+    @property
+    def extents(self) -> dict[str, int]:
+        """The extents of its axes."""
+        axes = {"r": self.rows, "e": self.entries, "c": self.width, "d": self.width}
+        return {a: n for a, n in axes.items() if re.search(rf"\b{a}\b", self.body)}
+
+    def tensors(self, device: str) -> dict[str, Tensor]:
+        """Return a graph, and elements in [-1, 1)."""
+        rows, columns = Case(self.body, dict, self.rows, self.entries, self.width).entries_of(
+            HELD_OUT
+        )
+        starts = np.searchsorted(rows, np.arange(self.rows + 1))
+        tables = {"ptr": starts.astype(np.int32), "col": columns.astype(np.int32)}
+        found = {name: torch.from_numpy(table).to(device) for name, table in tables.items()}
+        generator = torch.Generator(device).manual_seed(HELD_OUT)
+        for name in self.arrays:
+            shape = (self.entries,) if name == "val" else (self.rows, self.width)
+            values = torch.rand(shape, device=device, generator=generator) * 2 - 1
+            found[name] = values.to(getattr(torch, self.kind))
+        return found
+
+    def exact(self, given: Tensors) -> Tensor:
+        """Return the result in float64, of the first rival."""
+        wide = {n: t.double() if t.is_floating_point() else t for n, t in given.items()}
+        return next(iter(self.rivals(wide).values()))()
+
+
+GPU_CASES = {
+    **{
+        f"weighted 170k x {width} {kind}": GpuCase(WEIGHTED, weighted, width, kind)
+        for width in (128, 32)
+        for kind in ("float32", "bfloat16")
+    },
+    "max 170k x 128": GpuCase(GREATEST, greatest, 128, arrays=("x",)),
+    "attention 170k x 128": GpuCase(ATTENTION, attention, 128, arrays=("q", "k", "v")),
+}
