@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.backends import backend
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target
@@ -99,6 +100,8 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
     that serve the workload as it is written; if there are none, those that serve its other form;
     else the first last resort that serves one of the two.
     """
+    from tilewright.spaces.workloads.computation import Computation  # which asks for templates here
+
     allowed = _allowed(templates_for(target), workload, numerics)
     forms = [workload]
     usual, last = ([t for t in allowed if t.last_resort == is_last] for is_last in (False, True))
@@ -114,8 +117,9 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
             reason = template.why_not(form, target)
             if reason is None:
                 return Served(form, [template])
-    for template in allowed if workload.coded else ():
-        if template.reads_codes:
+    stepped = isinstance(workload, Computation) and bool(cycles(workload.program))
+    for template in allowed:
+        if (workload.coded and template.reads_codes) or (stepped and template.walks_steps):
             return template.why_not(workload, target) or "it has another form"
     return reason or "there is no template for it"
 

@@ -46,9 +46,10 @@ POINT_SECONDS = 0.25e-6
 """Seconds for one of these points."""
 PIECE, PIECE_OF_STATE = 1 << 16, 1 << 20
 """Points evaluated at a time; of a state more, beside those that each walk takes."""
-STEPS, STEP_SECONDS = 256, 2e-3
-"""First steps of stages that read themselves which a search is judged by, and seconds for a step of
-a stage, however few its points are."""
+STEPS, POINTS_OF_STEPS, STEP_SECONDS = 256, 1 << 22, 2e-3
+"""First steps of stages that read themselves which a search is judged by, points of the largest of
+them that a final comparison is, all at a time, and seconds for a step of a stage, however few its
+points are."""
 ATTEMPTS = 16
 """Draws of a small program, of which the most sensitive is taken."""
 
@@ -141,7 +142,8 @@ class ProgramInputs:
             sensitivity(workload.program),
             pause,
         )
-        self._most = most or Points(SEARCH_POINTS, FINAL_POINTS)
+        final = POINTS_OF_STEPS if cycles(workload.program) else FINAL_POINTS
+        self._most = most or Points(SEARCH_POINTS, final)
         self._carried = None if self._most.one_axis else carried_linearly(workload.program)
         large = points(workload.program, carried=self._carried) > self._most.search
         self._kept = large and row_axis(workload.program) is None
@@ -200,7 +202,7 @@ def _sizes_of_piece(program: Program, carried: Recurrence | None) -> dict[str, i
     """Choose the sizes of all axes for rows that are evaluated at a time."""
     most = PIECE if carried is None else PIECE_OF_STATE + points_of_steps(carried)
     if cycles(program):
-        most = PIECE_OF_STATE
+        most = POINTS_OF_STEPS
     return sizes_of_rows(program, most, axes_of_rows(program, carried), kept=1, carried=carried)
 
 

@@ -20,6 +20,7 @@ TEMPLATES = TemplateList(
         "ragged": "ragged:RaggedTemplate",
         "ragged_turned": "ragged:TurnedRagged",
         "recurrent": "recurrent:RecurrentTemplate",
+        "stepped": "stepped:SteppedTemplate",
         "chained": "chained:ChainedTemplate",
         "pairwise": "pairwise:PairwiseTemplate",
         "phased": "staged:PhasedTemplate",

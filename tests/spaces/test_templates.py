@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.spaces import cycle_programs
 from tests.spaces.language.ragged_programs import extents_of, text_of
 from tests.spaces.recurrent_programs import TEXTS
 from tests.spaces.recurrent_programs import extents_of as extents_of_prefixes
@@ -33,6 +34,9 @@ WORKLOADS = [
     workload("y[i, r] = exp(sum[j: j >= i](x[j, r]))", r=70, i=130, j=130),
     workload(TEXTS["state space"], h=3, t=70, s=70, d=20, e=64),
     workload(TEXTS["gated"], **extents_of_prefixes("gated")),
+    workload(cycle_programs.TEXTS["delta"], b=3, t=40, d=70, e=20),
+    workload(cycle_programs.TEXTS["gates"], b=3, t=40, d=64),
+    workload(cycle_programs.TEXTS["matrix"], b=20, t=9, d=12, e=12),
     workload("max_pool2d n=2 c=16 h=9 w=9 r=3"),
     workload("attention b=2 h=2 i=40 j=40 d=16"),
     workload("attention b=2 h=4 kv=2 i=200 j=200 d=64 mask=causal dtype=bfloat16"),

@@ -1,9 +1,12 @@
 """Stages that read themselves one step before are read, told apart and evaluated step by step."""
 
+import re
+
 import numpy as np
 import pytest
 
 from tests.spaces.cycle_programs import TEXTS, expected, extents_of
+from tests.spaces.random_cycles import EXTENTS, random_cycles
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
 from tilewright.spaces.language.cycles import cycles
@@ -125,3 +128,15 @@ def test_infinities_pass_from_step_to_step():
 def test_no_gradient_is_made_of_a_cycle():
     with pytest.raises(InputError, match=r"^h reads itself one step before, .* no gradient yet"):
         gradient(made("tanh"), "x")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_cycles_are_those_of_loops(seed):
+    made = random_cycles(seed)
+    used = {a: n for a, n in EXTENTS.items() if re.search(rf"\b{a}\b", made.text)}
+    found = program(made.text, **used)
+    inputs = {name: np.asarray(array) for name, array in draw(found, seed).items()}
+    results, wanted = evaluate(found, inputs), made.computed(inputs)
+    for name, array in results.items():
+        np.testing.assert_allclose(array, wanted[name], 1e-12, 1e-12)
+    assert program(str(found)).digest == found.digest

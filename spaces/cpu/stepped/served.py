@@ -1,0 +1,45 @@
+"""The programs that have kernels of steps on a CPU, and reasons why others have none."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tilewright.spaces.cpu.rows.served import ELEMENTS
+from tilewright.spaces.cpu.vectors import doubles
+from tilewright.spaces.derivation.rounding.reductions import dtypes_of_factors
+from tilewright.spaces.derivation.stepped.view import SteppedView, stepped_view
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.adding import in_one_accumulator
+from tilewright.spaces.workloads.workload import Workload
+
+cached_view = lru_cache(maxsize=64)(stepped_view)
+
+
+def why_not_stepped(workload: Workload) -> str | None:
+    """Say why a workload has no kernel of steps; return None if it has one."""
+    program = workload.program
+    if program.accumulator not in ("", workload.accumulator):
+        return f"sums are kept in {program.accumulator}; allowed: {workload.accumulator}"
+    try:
+        view = cached_view(program)
+    except InputError as reason:
+        return str(reason)
+    missing = doubles.why_no_function(workload.accumulator, workload.functions)
+    return missing or _why_no_array(view, ELEMENTS[workload.accumulator]) or _why_too_long(view)
+
+
+def _why_no_array(view: SteppedView, floats: tuple[str, ...]) -> str | None:
+    arrays = [*(view.program.operand[read.name] for read in view.places), *view.outputs]
+    for array in arrays:
+        if array.dtype not in floats:
+            return f"{array.name} is {array.dtype}; allowed: {', '.join(floats)}"
+    return None
+
+
+def _why_too_long(view: SteppedView) -> str | None:
+    for stage in view.stages:
+        terms = view.extent(*stage.over)
+        most = in_one_accumulator(terms, dtypes_of_factors(view.program, stage))
+        if stage.reducer == "sum" and terms > most:
+            return f"{stage.name} has {terms} terms; one accumulator takes in up to {most}"
+    return None

@@ -1,0 +1,243 @@
+"""A program as a walk along steps: at each, all its stages are computed from the state before.
+
+    u[h, t, e] = sum[d](k[h, t, d] * inside(S[h, t - 1, d, e], 0))
+    S[h, t, d, e] = inside(S[h, t - 1, d, e], 0) + k[h, t, d] * (v[h, t, e] - u[h, t, e])
+    o[h, t, e] = sum[d](q[h, t, d] * S[h, t, d, e])
+
+Nothing depends on another ``h`` or ``e``: these are rows, walked by themselves, and lanes.
+The other axes are inner ones of the state. Stages are in groups that one loop over inner axes
+computes: here ``u``, and then ``S`` with ``o``, for sums take in each element as it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.rounding.rows import row_axes
+from tilewright.spaces.derivation.rows.addresses import Steps, steps_of_output, steps_of_read
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.affine import Affine, affine
+from tilewright.spaces.language.cycles import Cycle, cycles
+from tilewright.spaces.language.program import Output, Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
+
+REDUCERS = ("sum", "max", "min")
+"""Reducers whose results are made element by element."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Stages that one loop computes over ``kept`` axes, and within it over the ``reduced`` ones: a
+    sum with both, or maps over all and reductions over all. Without axes, each is a value."""
+
+    kept: tuple[str, ...]
+    reduced: tuple[str, ...]
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True)
+class SteppedView:
+    """The stages of a program that are computed at each step of the axis ``position``, in
+    ``groups``. Rows are independent of each other, and so are lanes along the axis ``lane``.
+    """
+
+    program: Program
+    cycle: Cycle
+    rows: tuple[str, ...]
+    lane: str
+    stages: tuple[Stage, ...]
+
+    @property
+    def position(self) -> str:
+        """The axis of steps."""
+        return self.cycle.axis
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The outputs."""
+        return self.program.outputs
+
+    @cached_property
+    def stage(self) -> Mapping[str, Stage]:
+        """The stages that are computed, by name."""
+        return {stage.name: stage for stage in self.stages}
+
+    def extent(self, *axes: str) -> int:
+        """Return the number of points of some axes."""
+        return prod(self.program.extent[axis] for axis in axes)
+
+    @cached_property
+    def inner(self) -> tuple[str, ...]:
+        """The axes beside rows, positions and lanes."""
+        outer = {*self.rows, self.position, self.lane}
+        every = (axis for stage in self.stages for axis in (*stage.axes, *stage.over))
+        return tuple(axis for axis in dict.fromkeys(every) if axis not in outer)
+
+    def inner_of(self, axes: Sequence[str]) -> tuple[str, ...]:
+        """Return the inner ones of some axes."""
+        return tuple(axis for axis in axes if axis in self.inner)
+
+    def is_before(self, read: Read) -> bool:
+        """Tell whether a read is of a stage one step before."""
+        found = self.program.stage.get(read.name)
+        if found is None or read.outside is None or self.position not in found.axes:
+            return False
+        return self.position in read.indices[found.axes.index(self.position)].axes
+
+    @cached_property
+    def first(self) -> Mapping[str, float]:
+        """The value that each array of the state has before the first step."""
+        return {r.name: r.outside or 0.0 for r in self._reads if self.is_before(r)}
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups, in order."""
+        found: list[Group] = []
+        for stage in self.stages:
+            kept = self.inner_of(stage.axes)
+            own = Group(kept, stage.over, (stage,))
+            last = found[-1] if found else None
+            if last is not None and self._joins(last, own):
+                axes = last.kept or last.reduced
+                found[-1] = Group(axes, (), (*last.stages, stage))
+            else:
+                found.append(own)
+        return tuple(found)
+
+    def _joins(self, group: Group, own: Group) -> bool:
+        """Tell whether a stage is computed in the loop of a group."""
+        if (group.kept and group.reduced) or (own.kept and own.reduced):
+            return False
+        if {*group.kept, *group.reduced} != {*own.kept, *own.reduced}:
+            return False
+        (stage,) = own.stages
+        known = {other.name: other for other in group.stages}
+        for read in stage.body.value_reads:
+            other = known.get(read.name)
+            if other is None or self.is_before(read):
+                continue
+            if other.reducer or read.indices != tuple(map(AxisValue, other.axes)):
+                return False
+        return True
+
+    def is_double(self, name: str) -> bool:
+        """Tell whether the state has two arrays, for the last step and this one: where a stage that
+        is made later reads it, or one of the same loop another element than the one that is
+        made."""
+        own = self.stage[name]
+        if not self.inner_of(own.axes):
+            return False
+        made = next(group for group in self.groups if own in group.stages)
+        later = self.stages[self.stages.index(own) + 1 :]
+        return any(
+            stage in later or (stage in made.stages and not self._is_at(read, own))
+            for stage in self.stages
+            for read in stage.body.value_reads
+            if read.name == name and self.is_before(read)
+        )
+
+    def _is_at(self, read: Read, stage: Stage) -> bool:
+        """Tell whether a read is of the element of a stage that is made, one step before."""
+        at = zip(stage.axes, read.indices, strict=True)
+        return all(index == AxisValue(axis) for axis, index in at if axis != self.position)
+
+    @cached_property
+    def _reads(self) -> tuple[Read, ...]:
+        every = (read for stage in self.stages for read in stage.body.value_reads)
+        return tuple(dict.fromkeys(every))
+
+    @cached_property
+    def places(self) -> Mapping[Read, Steps]:
+        """The place of each read of an operand."""
+        return {
+            read: steps_of_read(self.program.operand[read.name], read)
+            for read in self._reads
+            if read.name in self.program.operand
+        }
+
+    def written(self, output: Output) -> Steps:
+        """Return the place where an output is written."""
+        return steps_of_output(output, self.program.stage[output.name].axes)
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """All expressions that kernels compute."""
+        return tuple(stage.body for stage in self.stages)
+
+
+def stepped_view(program: Program) -> SteppedView:
+    """Return how a program is computed step by step; :class:`InputError` says why it is not."""
+    found = cycles(program)
+    if len(found) != 1:
+        raise InputError(f"{len(found)} cycles of stages read themselves; allowed: one")
+    (cycle,) = found
+    if program.conditions:
+        raise InputError(f"'where {program.conditions[0]}' bounds a reduction; allowed: none")
+    stages = _stages(program)
+    bound = {axis for stage in stages for axis in (*stage.over, *_crossing(program, stage))}
+    free = [axis for axis in row_axes(program) if axis not in bound]
+    if not free:
+        raise InputError(f"no axis beside {cycle.axis} is independent, along which lanes could run")
+    first = program.outputs[0]
+    steps = steps_of_output(first, program.stage[first.name].axes)
+    lane = max(free, key=lambda axis: (steps.step(axis) == 1, program.extent[axis]))
+    rows = tuple(axis for axis in free if axis != lane)
+    view = SteppedView(program, cycle, rows, lane, stages)
+    for stage in stages:
+        _check_stage(view, stage)
+    for read, places in view.places.items():
+        if places.gathers:
+            raise InputError(f"entries of a table choose {read}")
+    return view
+
+
+def _stages(program: Program) -> tuple[Stage, ...]:
+    """Return the stages that are computed, with maps in the place of what reads them."""
+    reads = (read for stage in program.stages for read in stage.body.value_reads)
+    kept = {output.name for output in program.outputs}
+    kept |= {read.name for read in reads if read.outside is not None}
+    return tuple(
+        replace(stage, body=inlined(program, stage.body, lambda s: s.name not in kept))
+        for stage in program.stages
+        if stage.reducer or stage.name in kept
+    )
+
+
+def _crossing(program: Program, stage: Stage) -> Iterator[str]:
+    """Yield the axes along which a stage reads others that have another axis there."""
+    for read in stage.body.value_reads:
+        if read.name in program.stage:
+            for axis, index in zip(program.stage[read.name].axes, read.indices, strict=True):
+                yield from index.axes - {axis}
+
+
+def _check_stage(view: SteppedView, stage: Stage) -> None:
+    """Refuse what no step computes."""
+    if view.position not in stage.axes:
+        raise InputError(f"{stage.name} has no axis {view.position}, along which steps go")
+    if stage.reducer not in (None, *REDUCERS):
+        raise InputError(f"{stage.name} is a {stage.reducer}; allowed: {', '.join(REDUCERS)}")
+    for read in stage.body.value_reads:
+        other = view.program.stage.get(read.name)
+        if other is not None:
+            _check_read(view, stage, read, other)
+
+
+def _check_read(view: SteppedView, stage: Stage, read: Read, other: Stage) -> None:
+    """Refuse a read of a stage elsewhere than at plain axes of this step, or of the one before."""
+    before = view.is_before(read)
+    for axis, index in zip(other.axes, read.indices, strict=True):
+        if axis == view.position:
+            step = affine(index) - affine(AxisValue(axis))
+            if step != Affine((), -1 if before else 0):
+                raise InputError(f"{read} is of neither this step nor the one before")
+        elif not isinstance(index, AxisValue) or view.extent(index.name) > view.extent(axis):
+            raise InputError(f"{read} is read at '{index}'; allowed: an axis of {read.name}")
+    if read.outside is not None and not before:
+        raise InputError(f"{read} may leave its array; allowed: at the first step")
+    if before and view.first[read.name] != read.outside:
+        raise InputError(f"{read.name} begins with {view.first[read.name]:g}, and in {read}")
