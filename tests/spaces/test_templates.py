@@ -62,6 +62,14 @@ WORKLOADS = [
         n=40,
         k=192,
     ),
+    workload(
+        "e: int32[t](sorted < 5); q: uint4[5, n, k](packed); a: bfloat16[t, k]; "
+        "s: bfloat16[5, k // 64, n]; "
+        "y[t, n] = sum[k](a[t, k] * (q[e[t], n, k] - 8) * s[e[t], k // 64, n])",
+        t=40,
+        n=150,
+        k=192,
+    ),
     workload("gated_matmul m=40 n=64 k=24 dtype=bfloat16"),
     workload(text_of("mean"), **extents_of("mean", 40, 300, c=70)),
     workload(text_of("heads", pointers=True), **extents_of("heads", 40, 300, c=40, d=19)),
