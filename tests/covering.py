@@ -11,9 +11,16 @@ import pytest
 WORDS = re.compile(r"[A-Za-z_]\w\w+|\[\w+\[|[^\w\s,;:.\[\](){}'\"]+")
 """Functions, dtypes, operators and tables that are read at, without the short names of axes."""
 
-FAMILIES = ("tests/measure/cuda/emulator/", "tests/measure/cuda/kernels/", "tests/spaces/cpu/")
-"""Folders in which tests compile or emulate kernels, for many cases of a property each."""
-KEPT = re.compile("bug|mistake|refuse|right_in_any_order|wrong")
+FAMILIES = (
+    "tests/experiments/",
+    "tests/measure/cuda/",
+    "tests/scheduler/functions/",
+    "tests/scheduler/report/test_browser.py",
+    "tests/scheduler/torch/backend/",
+    "tests/spaces/cpu/",
+)
+"""Places of tests that compile, emulate or start something for each of many cases."""
+KEPT = re.compile("bug|fault|mistake|mutant|refuse|right_in_any_order|wrong")
 """Words of tests of which each case counts, or that choose cases themselves."""
 
 
@@ -47,9 +54,9 @@ def covering(
 
 
 def cover_families(items: Iterable[pytest.Item]) -> None:
-    """Leave to slow tests what is compiled or emulated in :data:`FAMILIES` and shows no aspect
-    alone: of the cases of each test, those that :func:`chosen` leaves out. A name in a table of the
-    test's module stands for its value there. Planted bugs and refusals all stay."""
+    """Leave to slow tests those cases of each test of :data:`FAMILIES` that :func:`chosen` leaves
+    out. A name in a table of the test's module stands for its value there. Planted bugs and
+    refusals all stay."""
     families: dict[str, list[pytest.Function]] = {}
     for item in items:
         if isinstance(item, pytest.Function) and _is_of_a_family(item):

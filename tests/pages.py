@@ -34,6 +34,13 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return [(language, text) for reason, language, text in found if not reason]
 
 
+def used(text: str) -> set[str]:
+    """Commands, options and names of the package that a text has."""
+    listed = re.findall(r"^from tilewright\S* import (.*)$", text, re.MULTILINE)
+    words = re.findall(r"\btilewright[ .](\w+)|(?<=\s)(--[a-z-]+)", text)
+    return {*", ".join(listed).split(", "), *(word for found in words for word in found)}
+
+
 def environment(folder: Path) -> dict[str, str]:
     """An environment in which ``tilewright`` is this checkout's; its command is put in ``folder``,
     and the kernels that it builds are kept there."""

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.covering import covering
-from tests.pages import BLOCK, LANGUAGES, ROOT, blocks, environment, quickly, run_all
+from tests.pages import BLOCK, LANGUAGES, ROOT, blocks, environment, quickly, run_all, used
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
 
@@ -25,11 +25,7 @@ def name(page) -> str:
 
 
 def aspects(page) -> set[str]:
-    """Commands, options, and names of the package that a page uses."""
-    text = "\n".join(text for language, text in blocks(page) if language in LANGUAGES)
-    listed = re.findall(r"^from tilewright\S* import (.*)$", text, re.MULTILINE)
-    used = re.findall(r"\btilewright[ .](\w+)|(?<=\s)(--[a-z-]+)", text)
-    return {*", ".join(listed).split(", "), *(word for words in used for word in words)}
+    return used("\n".join(text for language, text in blocks(page) if language in LANGUAGES))
 
 
 @pytest.mark.timeout(300)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages import ROOT, environment
+from tests.covering import covering
+from tests.pages import ROOT, environment, used
 
 FOLDER = ROOT / "examples"
 PROGRAMS = sorted(FOLDER.glob("*.py"))
@@ -58,7 +59,9 @@ def run(source: str, folder: Path, name: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "program", covering(PROGRAMS, lambda path: used(path.read_text())), ids=lambda path: path.stem
+)
 def test_a_program_runs(program, tmp_path):
     run(program.read_text(), tmp_path, program.stem)
 

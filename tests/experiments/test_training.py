@@ -2,12 +2,14 @@
 
 import json
 
+import pytest
 import torch
 
 from experiments.training.__main__ import main, most_apart
 from experiments.training.model import Sizes, texts
 
 
+@pytest.mark.slow
 def test_losses_of_200_steps_are_those_of_eager(tmp_path, capsys):
     """All regions that kernels compute are theirs, forward and backward, for three seeds."""
     torch._dynamo.reset()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.forked import client
 from tilewright.scheduler.cli.app import run
 
 TRIALS = 8  # of each workload in the tuned database
@@ -42,10 +44,10 @@ def without(libraries: set[str], *arguments: str, cwd: Path) -> tuple[int, str, 
 
 
 def finished(*arguments: str, cwd: Path) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a whole process."""
-    with start(*arguments, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        out, err = process.communicate(timeout=150)
-    return process.returncode, out, err
+    """Exit code, standard output and standard error of a whole process, see :mod:`tests.forked`."""
+    command = [*shlex.split(client()), *arguments]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=150)
+    return done.returncode, done.stdout, done.stderr
 
 
 def on_terminal(*arguments: str, cwd, term: str = "xterm") -> tuple[int, str]:
@@ -60,8 +62,9 @@ def written_to_terminal(
     """The exit code, and all that a command writes to a terminal of so many columns."""
     terminal, inside = pty.openpty()
     environment = os.environ | {"PYTHONPATH": PATHS, "TERM": term, "COLUMNS": str(columns)}
+    command = [*shlex.split(client()), *arguments]
     with subprocess.Popen(
-        [*COMMAND, *arguments], env=environment, cwd=cwd, stdout=inside, stderr=inside
+        command, env=environment, cwd=cwd, stdout=inside, stderr=inside
     ) as process:
         os.close(inside)
         shown = b""

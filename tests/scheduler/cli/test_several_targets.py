@@ -112,6 +112,7 @@ def check_status(address: str, capsys) -> None:
         assert words in shown
 
 
+@pytest.mark.slow
 def test_a_signal_ends_all_targets_and_each_result_is_told_and_kept_under_its_own(
     address, here, capsys
 ):

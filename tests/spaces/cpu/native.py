@@ -49,24 +49,25 @@ QUICKLY = ("-O0",)
 
 
 class Turns:
-    """Says which units are optimized as users' are: in tests of a file, the first of each prelude,
-    and all of tests that are slow.
+    """Says which units are optimized as users' are: the first of each file's tests, the first of
+    each prelude in a process, and all of tests that are slow.
 
     A prelude has what differs in how vectors, dtypes and functions are compiled. What the kernels
     of a file have in common is optimized with it, and the rest is judged by its results.
     """
 
     def __init__(self) -> None:
-        self.every = False
+        self.every = self._first = False
         self._seen = set[str]()
 
     def begin(self) -> None:
         """Another file's tests follow."""
-        self._seen.clear()
+        self._first = True
 
     def flags(self, prelude: str) -> tuple[str, ...]:
         """Flags for the next unit."""
-        if self.every or prelude not in self._seen:
+        if self.every or self._first or prelude not in self._seen:
+            self._first = False
             self._seen.add(prelude)
             return ()
         return QUICKLY

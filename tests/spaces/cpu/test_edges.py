@@ -116,13 +116,13 @@ def test_what_went_wrong_once_is_right(name):
     assert complaints((*KNOWN[name], 1), 10, [QUICK]) == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(cases())
 def test_kernels_are_right_at_the_edges(case):
     assert complaints(case, 2, [QUICK]) == []
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(cases())
 def test_kernels_stay_within_their_arrays(case):
     assert complaints(case, 2, BETWEEN_WALLS) == []

@@ -61,7 +61,7 @@ EXPECTED = {
 def test_whole_numbers_are_whole(kind):
     served: set[str] = set()
 
-    @settings(max_examples=4)
+    @settings(max_examples=2)
     @given(programs(kind), seeds)
     def each(w, seed):
         check(w, seed, served)

@@ -206,6 +206,7 @@ def test_a_run_that_is_too_short_for_a_kernel_blames_none(tmp_path, capsys, monk
     assert re.fullmatch(r".*: no kernel was measured in 0:\d\d; allow more --seconds\n", said)
 
 
+@pytest.mark.slow
 def test_what_is_built_once_to_measure_kernels_is_no_part_of_the_time(tmp_path, monkeypatch):
     compiler = tmp_path / "slowcc"
     compiler.write_text('#!/bin/sh\ncase "$*" in *server.c*) sleep 2;; esac\nexec gcc "$@"\n')

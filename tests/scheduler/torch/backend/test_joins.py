@@ -53,6 +53,7 @@ def test_products_stay_apart_unless_one_is_faster():
     assert join.taken == (join.gain >= GAIN)
 
 
+@pytest.mark.slow  # as test_backend.py does with one product
 def test_products_stay_apart_until_kernels_are_built_in_the_background(tmp_path):
     """The next compilation lets both ways compete."""
     model, x = blocks.Gated(26, 42).eval(), torch.randn(5, 26)
