@@ -10,20 +10,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from experiments.ragged.cases import ATTENTION, BY_POINTERS, SKEW, WEIGHTED, Case
+from experiments.ragged.cases import ATTENTION, BY_POINTERS, LINEAR, SKEW, WEIGHTED, Case
 
 Tensors = Mapping[str, Tensor]
 Call = Callable[[], Tensor]
 ROWS, ENTRIES = 170_000, 957_000
 HELD_OUT = 7
 """The seed of the graph."""
-GREATEST = "m[r,c] = max[e](x[col[e],c]); y[r,c] = relu(m[r,c]); -> y"
+GREATEST = "top[r,c] = max[e](x[col[e],c]); y[r,c] = relu(top[r,c]); -> y"
 
 
 def csr(given: Tensors, values: Tensor | None = None) -> Tensor:
     """Return the sparse matrix of the entries."""
     values, rows = given["val"] if values is None else values, given["ptr"].numel() - 1
-    parts = given["ptr"], given["col"], values
+    parts = given["ptr"], given["col"].int(), values
     return torch.sparse_csr_tensor(*parts, (rows, rows), check_invariants=False)
 
 
@@ -61,6 +61,13 @@ def attention(given: Tensors) -> Mapping[str, Call]:
     return {"gather, scatter": call}
 
 
+def linear(given: Tensors) -> Mapping[str, Call]:
+    """Multiply rows of activations by a sparse weight: by the whole one, and by its entries."""
+    matrix, a = csr(given), given["a"]
+    dense = matrix.to_dense()
+    return {"cublas, dense": lambda: a @ dense.T, "cusparse": lambda: (matrix @ a.T).T}
+
+
 def _rows(given: Tensors) -> Tensor:
     """Return the row of each entry."""
     return torch.repeat_interleave(given["ptr"].diff().long())
@@ -69,7 +76,8 @@ def _rows(given: Tensors) -> Tensor:
 @dataclass(frozen=True)
 class GpuCase:
     """An operator whose arrays have elements of a ``kind``, rows of ``width`` of these, and what
-    computes the same in torch."""
+    computes the same in torch. Graphs have a power law; rows of ``pruned`` weights are equally
+    long."""
 
     body: str
     rivals: Callable[[Tensors], Mapping[str, Call]]
@@ -78,34 +86,47 @@ class GpuCase:
     rows: int = ROWS
     entries: int = ENTRIES
     arrays: tuple[str, ...] = field(default=("val", "x"))
+    pruned: bool = False
 
     @property
     def text(self) -> str:
         """The program."""
         kinds = "".join(f"{name}: {self.kind}; " for name in (*self.arrays, "y"))
-        tables = f"ptr: int32[r+1](sorted < e+1, skew={SKEW}); col: int32[e](index < {self.rows}, "
-        return f"{kinds}{tables}skew={SKEW}); {BY_POINTERS}{self.body}"
+        skew = "" if self.pruned else f", skew={SKEW}"
+        kind = "uint16" if self.pruned else "int32"
+        tables = f"ptr: int32[r+1](sorted < e+1{skew}); col: {kind}[e](index < {self.rows}{skew}); "
+        return f"{kinds}{tables}{BY_POINTERS}{self.body}"
 
     @property
     def extents(self) -> dict[str, int]:
         """The extents of its axes."""
-        axes = {"r": self.rows, "e": self.entries, "c": self.width, "d": self.width}
+        axes = {"r": self.rows, "e": self.entries} | dict.fromkeys("cdm", self.width)
         return {a: n for a, n in axes.items() if re.search(rf"\b{a}\b", self.body)}
 
     def tensors(self, device: str) -> dict[str, Tensor]:
-        """Return a graph, and elements in [-1, 1)."""
-        rows, columns = Case(self.body, dict, self.rows, self.entries, self.width).entries_of(
-            HELD_OUT
-        )
-        starts = np.searchsorted(rows, np.arange(self.rows + 1))
-        tables = {"ptr": starts.astype(np.int32), "col": columns.astype(np.int32)}
+        """Return a graph or a weight, and elements in [-1, 1)."""
+        tables = self._pruned() if self.pruned else self._graph()
         found = {name: torch.from_numpy(table).to(device) for name, table in tables.items()}
         generator = torch.Generator(device).manual_seed(HELD_OUT)
         for name in self.arrays:
-            shape = (self.entries,) if name == "val" else (self.rows, self.width)
+            shapes = {"val": (self.entries,), "a": (self.width, self.rows)}
+            shape = shapes.get(name, (self.rows, self.width))
             values = torch.rand(shape, device=device, generator=generator) * 2 - 1
             found[name] = values.to(getattr(torch, self.kind))
         return found
+
+    def _graph(self) -> dict[str, np.ndarray]:
+        case = Case(self.body, dict, self.rows, self.entries, self.width)
+        rows, columns = case.entries_of(HELD_OUT)
+        starts = np.searchsorted(rows, np.arange(self.rows + 1))
+        return {"ptr": starts.astype(np.int32), "col": columns.astype(np.int32)}
+
+    def _pruned(self) -> dict[str, np.ndarray]:
+        each, generator = self.entries // self.rows, np.random.default_rng(HELD_OUT)
+        order = generator.random((self.rows, self.rows), np.float32).argpartition(each, axis=1)
+        columns = np.sort(order[:, :each], axis=1).ravel()
+        starts = np.arange(self.rows + 1) * each
+        return {"ptr": starts.astype(np.int32), "col": columns.astype(np.uint16)}
 
     def exact(self, given: Tensors) -> Tensor:
         """Return the result in float64, of the first rival."""
@@ -118,6 +139,12 @@ GPU_CASES = {
         f"weighted 170k x {width} {kind}": GpuCase(WEIGHTED, weighted, width, kind)
         for width in (128, 32)
         for kind in ("float32", "bfloat16")
+    },
+    **{
+        f"linear 80 % x {rows} bfloat16": GpuCase(
+            LINEAR, linear, rows, "bfloat16", 8192, 8192 * 1638, ("val", "a"), pruned=True
+        )
+        for rows in (8, 32)
     },
     "max 170k x 128": GpuCase(GREATEST, greatest, 128, arrays=("x",)),
     "attention 170k x 128": GpuCase(ATTENTION, attention, 128, arrays=("q", "k", "v")),

@@ -212,6 +212,9 @@ RAGGED = {
     "attention along edges": f'"{BOUNDED}y[r,h,c] = sum[e](softmax[e](sum[d](q[r,h,d] * '
     'k[col[e],h,d])) * v[col[e],h,c])" r=500 e=4000 h=2 d=32 c=40',
     "places of neighbours": f'"{GRAPH}y[r,c] = argmax[e](x[col[e],c])" r=300 e=2000 c=24',
+    "sparse weights": '"ptr: int32[n+1](sorted < e+1); col: uint16[e](index < 900); '
+    'y[m,n] = sum[e: ptr[n] <= e < ptr[n + 1]](v[e] * a[m,col[e]])" m=12 n=500 e=90000 '
+    "dtype=bfloat16",
     "scores of edges": '"row: int32[e](index < 300); col: int32[e](index < 900); '
     's[e] = sum[d](q[row[e],d] * k[col[e],d])" e=5000 d=72',
 }

@@ -20,6 +20,7 @@ TEMPLATES = TemplateList(
         "pairwise": "pairwise:CudaPairwise",
         "hopper_reduced": "hopper_reduced:HopperReduced",
         "ragged": "ragged:CudaRagged",
+        "ragged_turned": "ragged:CudaTurnedRagged",
         "scan": "scan:CudaScan",
         "rows": "rows:CudaRows",
         "kept": "kept:CudaKept",

@@ -38,7 +38,7 @@ def test_cases_are_compared_and_written(tmp_path):
 
 @pytest.mark.parametrize("name", GPU_CASES)
 def test_what_a_gpu_is_given_is_what_its_rivals_compute(name):
-    small = replace(GPU_CASES[name], rows=40, entries=300, width=8)
+    small = replace(GPU_CASES[name], rows=40, entries=320, width=8)
     made, given = program(small.text, **small.extents), small.tensors("cpu")
     inputs = {n: (t.double() if t.is_floating_point() else t).numpy() for n, t in given.items()}
     (found,) = evaluate(made, inputs).values()

@@ -1,6 +1,7 @@
 """The CUDA C++ of kernels over ranges: teams share rows, or rows and entries together.
 
-The starts of all rows are given as pointers, or are found in a sorted table first. If teams have
+The starts of all rows are given as pointers, or are found in a sorted table first; arrays to be
+turned are copied first, too. If teams have
 equal numbers of rows and entries, a row may be in parts: each team leaves the partial results of
 its first and its last row in the workspace, and a second launch joins these (merge-path, as in
 Merrill and Garland, "Merge-based parallel sparse matrix-vector multiplication", SC 2016). Which
@@ -11,24 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.index import Index, index, total
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import spatial
 from tilewright.spaces.algebra.mapping_emit import only_task
 from tilewright.spaces.cuda import whole_numbers
-from tilewright.spaces.cuda.abi import entry
+from tilewright.spaces.cuda.abi import C_TYPES, entry
 from tilewright.spaces.cuda.maps.code import HELPERS
 from tilewright.spaces.cuda.ragged.row import Part, RowCode
-from tilewright.spaces.cuda.ragged.sizes import ENDED, PARTS, STARTS, RaggedSizes
+from tilewright.spaces.cuda.ragged.sizes import ENDED, PARTS, STARTS, RaggedSizes, in_order
 from tilewright.spaces.cuda.ragged.walk import SEARCH, Walk
 from tilewright.spaces.derivation.ragged.view import RaggedView
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
 from tilewright.spaces.kernels.body import Body
+from tilewright.spaces.workloads.array import Array
 
 SEARCHERS = 256
-"""Threads of a block that finds where rows begin."""
+"""Threads of a block that finds where rows begin, or turns an array."""
 SEARCHES = """\
 template <class T> TW_INLINE int tw_within(T i, int low, int high) {
   return i < low ? low : i > high ? high : (int)i;
@@ -66,6 +68,10 @@ class RaggedCode:
         called."""
         functions: dict[str, tuple[int, int, Callable[[Body], None]]] = {}
         blocks, threads = int(self.sizes.blocks), int(self.sizes.threads)
+        for array in self.sizes.turned:
+            name = f"_turn{len(functions)}"
+            count = ceil_div(array.size, SEARCHERS)
+            functions[name] = count, SEARCHERS, partial(self._turn, array)
         if self.sizes.finds_starts:
             count = ceil_div(self.view.rows + 1, SEARCHERS)
             functions["_starts"] = count, SEARCHERS, self._find_starts
@@ -101,8 +107,18 @@ class RaggedCode:
         return int(self.sizes.workspace_bytes) > 0
 
     @cached_property
-    def _arrays(self) -> Mapping[str, str]:
+    def _given(self) -> Mapping[str, str]:
+        """The pointers to arrays as they are given."""
         return {a.array.name: f"x{n}" for n, a in enumerate(self.arguments)}
+
+    @cached_property
+    def _arrays(self) -> Mapping[str, str]:
+        """The pointers to arrays as steps read them."""
+        return {**self._given, **{a.name: f"({self._turned(a)})" for a in self.sizes.turned}}
+
+    def _turned(self, array: Array, constant: str = "const ") -> str:
+        place = self.sizes.places[in_order(array)]
+        return f"({constant}{C_TYPES[array.dtype]} *)(workspace + {place})"
 
     @cached_property
     def _left(self) -> Mapping[str, str]:
@@ -163,6 +179,21 @@ class RaggedCode:
             found = f"tw_first_not_below({table}, {self.view.entries}, row)"
             place = f"(i32 *)(workspace + {self.sizes.places[STARTS]}) + row"
             body.call("tw::store_global", place, found)
+
+    def _turn(self, array: Array, body: Body) -> None:
+        """Write how each thread copies an element into the order in which it is turned."""
+        (given,) = (a.array for a in self.arguments if a.array.name == array.name)
+        number = body.let("const int", "number", f"blockIdx.x * {SEARCHERS} + threadIdx.x")
+        at, axes = index(number, array.size), dict[int, Index]()
+        for dimension in reversed(array.order):
+            axes[dimension] = at % array.shape[dimension]
+            at = at // array.shape[dimension]
+        old, new = (
+            total((axes[d], step) for d, step in enumerate(each.strides)) for each in (given, array)
+        )
+        with body.when(f"{number} < {array.size}"):
+            value = f"tw::load_global({self._given[array.name]} + {old})"
+            body.call("tw::store_global", f"{self._turned(array, '')} + {new}", value)
 
     def _rows(self, body: Body) -> None:
         """Write how teams reduce rows: whole ones, or those among their rows and entries."""

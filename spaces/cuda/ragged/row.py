@@ -103,17 +103,25 @@ class RowCode:
                         self._output(body, output, part)
 
     def _step(self, body: Body, step: Step, part: Part) -> None:
-        with body.block(), self.loops(body, step.outer):
-            if step.lane == self.view.range.entry:
-                self._along_entries(body, step, part)
-            elif step.along:
+        with body.block():
+            if step.along and step.lane != self.view.range.entry:
                 self._within_entries(body, step, part)
+            elif step.along:
+                self._each_entry(body, step, part)
             else:
-                with self.lanes(body, step.lane) as lanes:
+                with self.loops(body, self._outer(step)), self._columns(body, step) as lanes:
                     self.reduce(body, step, part, lanes)
                     self.give(body, step, part, lanes)
         if step.along or step.name in self.view.kept_steps:
             self._meet(body)
+
+    def _outer(self, step: Step) -> Sequence[str]:
+        """Return the kept axes around the columns that a thread reduces at a time."""
+        return step.kept[:-1] if self._is_across(step) else step.outer
+
+    def _is_across(self, step: Step) -> bool:
+        """Tell whether all threads of a team share the entries of each column."""
+        return step.lane == self.view.range.entry
 
     def _meet(self, body: Body) -> None:
         """Let the threads of a team see what others of it have stored."""
@@ -141,6 +149,23 @@ class RowCode:
                 loop = body.loop("int", "column0", extent, step=sizes.columns)
                 base = scopes.enter_context(loop)
             yield list(self._vectors(axis, base))
+
+    @contextmanager
+    def _columns(self, body: Body, step: Step) -> Iterator[list[Lane]]:
+        """Write what is inside for all columns of a reduction: along its lane, or along its last
+        kept axis if threads lie along entries, which then have the same columns."""
+        if not self._is_across(step):
+            with self.lanes(body, step.lane) as lanes:
+                yield lanes
+            return
+        axis = step.kept[-1] if step.kept else ""
+        extent = self.view.program.extent[axis] if axis else 1
+        count, base = min(self.sizes.accumulators, extent), Index()
+        with ExitStack() as scopes:
+            if extent > count:
+                base = scopes.enter_context(body.loop("int", "column0", extent, step=count))
+            left = f"({extent} - {base})" if extent % count else str(count)
+            yield [Lane(axis, base, count, left)]
 
     def _vectors(self, axis: str, base: Index) -> Iterator[Lane]:
         sizes, extent = self.sizes, self.view.program.extent[axis]
@@ -176,32 +201,34 @@ class RowCode:
         entries = self.view.entries
         return entries if self.view.has_rows else min(entries, int(self.sizes.items))
 
-    # -- lanes along a kept axis -----------------------------------------------------------------
+    # -- reductions of entries --------------------------------------------------------------------
 
     def reduce(self, body: Body, step: Step, part: Part, lanes: Sequence[Lane]) -> None:
-        """Write how a team reduces a part: ``s[i]``, in all of its groups, and for places
-        ``p[i]``."""
-        sizes, count = self.sizes, self.sizes.accumulators
+        """Write how a team reduces a part: ``s[i]``, in all threads that have the same column, and
+        for places ``p[i]``."""
+        sizes, across = self.sizes, self._is_across(step)
+        count = sum(lane.count for lane in lanes)
+        first_thread, apart = (self._thread, sizes.team) if across else (self.group, sizes.groups)
         self.declare(body, step, count)
         reads = self.before(body, step, part, lanes, step.inner)
-        each = int(sizes.block_entries(step))
+        each = int(sizes.block_entries(step)) * (sizes.lanes if across else 1)
         with (
             self._in_blocks(body, step, part, count, each) as (first, stop),
-            self._entry_loop(body, first, stop) as turns,
-            self.loops(body, step.inner),
+            body.loop(
+                "int",
+                "e",
+                stop,
+                first=first_thread + variable(first),
+                step=apart * sizes.unroll,
+            ) as e,
         ):
-            inside = self.at_turns(step, reads, lanes, turns)
-            for own, turn in zip(inside, turns, strict=True):
-                self.terms(body, step, own, lanes, turn)
-        for mask in self.masks(sizes.lanes, sizes.team):
+            turns = self.turns(body, e, stop, apart)
+            with self.loops(body, step.inner):
+                inside = self.at_turns(step, reads, lanes, turns)
+                for own, turn in zip(inside, turns, strict=True):
+                    self.terms(body, step, own, lanes, turn)
+        for mask in self.masks(1 if across else sizes.lanes, sizes.team):
             self.join_threads(body, step, count, mask)
-
-    @contextmanager
-    def _entry_loop(self, body: Body, first: str, stop: str) -> Iterator[list[Turn]]:
-        """Write a loop over the entries of a group, and give those that it reads at a time."""
-        begin, apart = self.group + variable(first), self.sizes.groups
-        with body.loop("int", "e", stop, first=begin, step=apart * self.sizes.unroll) as e:
-            yield self.turns(body, e, stop, apart)
 
     def turns(self, body: Body, e: Index, stop: str, apart: int) -> list[Turn]:
         """Declare the entries that a group reads at a time, from ``e`` on, so far ``apart``. Of
@@ -294,8 +321,9 @@ class RowCode:
     # -- results -------------------------------------------------------------------------------
 
     def give(self, body: Body, step: Step, part: Part, lanes: Sequence[Lane]) -> None:
-        """Write how one group uses states: outputs, and what later steps read."""
-        with body.where(self._once(part)):
+        """Write how those who have the states of a column use them once: for outputs, and for what
+        later steps read."""
+        with body.where(self._once(step, part)):
             for number, lane in enumerate(lanes):
                 self._give_vector(body, step, part, number, lane)
 
@@ -358,32 +386,14 @@ class RowCode:
             f"({c_type}){value}" if c_type.startswith("i") else f"tw::from_float<{c_type}>({value})"
         )
 
-    def _once(self, part: Part) -> list[str]:
-        """Return C tests that let one group of a team that has a row go on."""
+    def _once(self, step: Step, part: Part) -> list[str]:
+        """Return C tests that let one thread go on of those that have the same states of a row."""
         tests = [part.test] * bool(part.test)
+        if self._is_across(step):
+            return [*tests, f"{self._thread} == 0"]
         return [*tests, *[f"{self.group} == 0"] * (self.sizes.groups > 1)]
 
     # -- threads along entries ---------------------------------------------------------------------
-
-    def _along_entries(self, body: Body, step: Step, part: Part) -> None:
-        """Write a step with an entry for each thread, which stores a value of each or reduces
-        all."""
-        if step.reducer is None:
-            self._each_entry(body, step, part)
-            return
-        self.declare(body, step, 1)
-        each = int(self.sizes.block_entries(step)) * self.sizes.lanes
-        with (
-            self._in_blocks(body, step, part, 1, each) as (first, stop),
-            self._thread_loop(body, first, stop) as e,
-            self.loops(body, step.inner),
-        ):
-            reads = self.reads(body, part).inside({self.view.range.entry: e})
-            self._term(body, step, reads, 0, Turn(e))
-        for mask in self.masks(1, self.sizes.team):
-            self.join_threads(body, step, 1, mask)
-        with body.where([*[part.test] * bool(part.test), f"{self._thread} == 0"]):
-            self._give_number(body, step, part)
 
     @contextmanager
     def _thread_loop(self, body: Body, first: str, stop: str) -> Iterator[Index]:
@@ -394,7 +404,7 @@ class RowCode:
 
     def _each_entry(self, body: Body, step: Step, part: Part) -> None:
         """Write how a thread leaves the value of each of its entries."""
-        with self._thread_loop(body, part.low, part.high) as e:
+        with self.loops(body, step.kept), self._thread_loop(body, part.low, part.high) as e:
             reads = self.reads(body, part).inside({self.view.range.entry: e})
             self._leave(body, step, reads, reads.number(step.body))
 
@@ -402,22 +412,6 @@ class RowCode:
         """Write how a value is stored for later steps, at the variables of axes."""
         place = reads.index(self.view.left_place(step))
         body.call("tw::store_global", f"{self.left[step.name]} + {place}", value)
-
-    def _give_number(self, body: Body, step: Step, part: Part) -> None:
-        """Write how one thread stores what all entries come to."""
-        reads = self.reads(body, part).inside()
-        if step.name in self.view.kept_steps:
-            self._leave(body, step, reads, "s[0]")
-        for output in self.view.outputs:
-            if output.after != step.name:
-                continue
-            if step.finds_places:
-                value = self._place(part, "p[0]")
-            elif self.view.is_direct(output):
-                value = reads.knowing({step.name: "s[0]"}).number(output.value)
-            else:
-                continue
-            self._store_one(body, output, reads, value)
 
     def _store_one(self, body: Body, output: RowOutput, reads: Reads, value: str) -> None:
         where = f"{self.arrays[output.output.name]} + {reads.index(output.place)}"
@@ -431,7 +425,10 @@ class RowCode:
         sizes, count = self.sizes, self.sizes.unroll
         each = sizes.groups * count
         number = f"tw_turns<{each}, {sizes.team}>({part.high} - {part.low})"
-        with body.loop("int", "turn", body.let("const int", "turns", number)) as turn:
+        with (
+            self.loops(body, step.kept),
+            body.loop("int", "turn", body.let("const int", "turns", number)) as turn,
+        ):
             at = self.group + variable(part.low) + turn * each
             e = variable(body.let("const int", "e", at), self.view.entries)
             self.declare(body, step, count)

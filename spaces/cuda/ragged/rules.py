@@ -31,8 +31,8 @@ def ragged_rules(template: CudaRagged) -> tuple[Rule, ...]:
 
 def _team_rules(template: CudaRagged) -> list[Rule]:
     view, sizes, bytes = template.view, template.sizes, template.element_bytes
-    most = max(template.lane_extents, default=1)
-    least = min(SECTOR // bytes, most)
+    most = max(template.column_extents, default=1)
+    least = min(SECTOR // bytes, max(template.lane_extents, default=1))
     mean = view.entries / view.rows if view.has_rows else view.entries
     at_once = max(LEAST_AT_ONCE, 4 * mean)
     return [

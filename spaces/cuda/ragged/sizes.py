@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from tilewright.spaces.cuda.block_sums import BLOCK
 from tilewright.spaces.cuda.target import VECTOR_BYTES
 from tilewright.spaces.decided import Decided
 from tilewright.spaces.derivation.ragged.view import RaggedView, Step
+from tilewright.spaces.workloads.array import Array
 
 ROWS, ENTRIES = "rows", "entries"
 """Values of the decision ``parallel_over``: teams have whole rows, or equal numbers of rows and
@@ -34,12 +35,19 @@ BOOKKEEPING = 26
 """Registers of a thread that hold no elements."""
 
 
+def in_order(array: Array) -> str:
+    """Return the name of a turned array in the workspace, which no step has."""
+    return f"{array.name} turned"
+
+
 @dataclass(frozen=True)
 class RaggedSizes:
-    """The teams of ``view`` under the decisions ``values`` (integers or arrays)."""
+    """The teams of ``view`` under the decisions ``values`` (integers or arrays). Arrays that are
+    ``turned`` are copied into their order first."""
 
     view: RaggedView
     values: Mapping[str, Any]
+    turned: Sequence[Array] = ()
 
     vector = Decided()
     """Columns side by side that a thread reads at once."""
@@ -125,6 +133,8 @@ class RaggedSizes:
         view, found = self.view, dict[str, Any]()
         if self.finds_starts:
             found[STARTS] = START * (view.rows + 1)
+        for array in self.turned:
+            found[in_order(array)] = array.span_bytes
         for step in view.steps:
             if step.along:
                 found[step.name] = ELEMENT * view.entries * view.elements(step)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cuda.occupancy import LINE, LINE_SLOTS, Occupancy
+from tilewright.spaces.cuda.occupancy import LINE, LINE_SLOTS, SECTOR, Occupancy
 from tilewright.spaces.cuda.ragged.sizes import ELEMENT, RaggedSizes
 from tilewright.spaces.cuda.scalar_math import CALL_INSTRUCTIONS
 from tilewright.spaces.cuda.target import WARP
@@ -29,6 +29,8 @@ BOOKKEEPING = 40
 """Instructions of a thread to find its row."""
 SEARCH = 12.0
 """Instructions of a turn of the search for a team's rows."""
+COPIED = 12.0
+"""Instructions to copy an element into another order."""
 ENTRY = 6.0
 """Instructions of an entry beside those of its elements: its index, and tests."""
 
@@ -51,23 +53,25 @@ def ragged_quantities(template: CudaRagged, columns: Columns) -> dict[str, np.nd
     between = ELEMENT * left_elements(view) * view.entries
     parts = 2.0 * np.where(sizes.splits, sizes.workspace_bytes, 0)
     main = float(template.workload.least_bytes)
+    copied = 2.0 * sum(array.bytes for array in template.turned)
+    instructions = instructions + COPIED * sum(array.size for array in template.turned) / WARP
     return filled(
         {
             "flops": useful * lanes / points,
             "useful_flops": useful,
             "instructions": instructions * occupancy.starved + occupancy.waits(_rounds(sizes)),
             "register_bytes": template.element_bytes * lanes,
-            "near_bytes": main + gathered + 2 * between + parts,
-            "middle_bytes": main + gathered + parts,
+            "near_bytes": main + gathered + 2 * between + parts + copied,
+            "middle_bytes": main + gathered + parts + copied,
             "main_bytes": main,
-            "packing_bytes": parts,
+            "packing_bytes": parts + copied,
             "epilogue_elements": float(sum(o.output.size for o in view.outputs)),
             "far_fraction": min(main / target.l2_bytes, 1e6),
             "vector_fraction": points / lanes,
             "intensity": lanes * operations / loads,
             "main_loop_trips": _rounds(sizes),
             "tile_visits": 1.0 * sizes.teams * len(view.steps),
-            "synchronisations": 1.0 * sizes.splits + sizes.finds_starts,
+            "synchronisations": 1.0 * sizes.splits + sizes.finds_starts + len(template.turned),
             **occupancy.quantities(sizes.accumulators * sizes.unroll),
             **occupancy.flight(template.element_bytes * sizes.accumulators * sizes.unroll),
             "imbalance": _imbalance(sizes, occupancy),
@@ -85,19 +89,23 @@ def _steps(sizes: RaggedSizes, bytes: int) -> tuple[float, Any, Any, Any, Any]:
         if step.counts is not None:
             continue
         own = float(view.entries) * inner_points(view, step)
-        reads = max(1, len(step.body.value_reads))
-        if step.lane == view.range.entry:
-            whole, width, each, apart = own, 1, 1, 1.0 * bytes
-        else:
-            extent = view.program.extent[step.lane]
-            whole = own / extent * ceil_div(extent, sizes.columns) * sizes.columns
-            width, each = sizes.vector, sizes.accumulators
-            apart = np.maximum(LINE / sizes.lanes, width * bytes)
+        reads = list(dict.fromkeys(step.body.value_reads))
         points += own
+        if step.lane == view.range.entry:
+            extent = view.program.extent[step.kept[-1]] if step.kept else 1
+            each = np.minimum(sizes.accumulators, extent)
+            chosen = sum(bool(view.places[read].entries) for read in reads)
+            further = (len(reads) - chosen + 1) / each
+            whole, own_loads = own, own * (chosen + further)
+            own_lines = own * (chosen * SECTOR + further * bytes) / LINE
+        else:
+            extent, each = view.program.extent[step.lane], sizes.accumulators
+            whole = own / extent * ceil_div(extent, sizes.columns) * sizes.columns
+            own_loads = max(1, len(reads)) * whole / sizes.vector
+            own_lines = own_loads * np.maximum(1 / sizes.lanes, sizes.vector * bytes / LINE)
         lanes = lanes + whole
         turns = turns + whole / each
-        loads = loads + reads * whole / width
-        lines = lines + reads * whole / width * apart / LINE
+        loads, lines = loads + own_loads, lines + own_lines
     return max(1.0, points), np.maximum(1.0, lanes), turns, np.maximum(1.0, loads), lines
 
 

@@ -35,19 +35,21 @@ class Turned:
 
 
 @lru_cache(maxsize=64)
-def turned(program: Program) -> Turned:
-    """Return the view of the program with turned arrays; :class:`InputError` if it has none that
-    an entry would then gather more of."""
+def turned(program: Program, with_outputs: bool = True) -> Turned:
+    """Return the view of the program with turned operands, and outputs if these are turned, too;
+    :class:`InputError` if it has none that an entry would then gather more of."""
     view = cached_ragged(program)
     lanes = dict(_lanes(program, view.range))
     operands = tuple(_turned(o, lanes[o.name]) if o.name in lanes else o for o in program.operands)
     if operands == program.operands:
         raise InputError("entries gather no elements that would be neighbours in another order")
-    outputs = tuple(
-        _turned(o, program.stage[o.name].axes.index(axis)) if axis else o
-        for o in program.outputs
-        for axis in [_last(program.stage[o.name], view.range)]
-    )
+    outputs = program.outputs
+    if with_outputs:
+        outputs = tuple(
+            _turned(o, program.stage[o.name].axes.index(axis)) if axis else o
+            for o in program.outputs
+            for axis in [_last(program.stage[o.name], view.range)]
+        )
     other = cached_ragged(replace(program, operands=operands, outputs=outputs))
     given = (*program.operands, *program.outputs)
     return Turned(other, tuple(a for a in (*operands, *outputs) if a not in given))

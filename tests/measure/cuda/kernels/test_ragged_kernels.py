@@ -13,7 +13,7 @@ from tests.spaces.language.ragged_programs import BODIES, SCORES, extents_of, gr
 from tests.spaces.language.ragged_programs import text_of as text_of_program
 from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator
 from tilewright.measure.records.measurement import ErrorKind
-from tilewright.spaces.cuda.ragged.template import CudaRagged
+from tilewright.spaces.cuda.ragged.template import CudaRagged, CudaTurnedRagged
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.kernel import Kernel
@@ -49,19 +49,25 @@ def scores(name: str) -> Workload:
     return workload(tables + SCORES[name], e=150, d=37, **heads)
 
 
+def weights(rows: int, more: str = "") -> Workload:
+    """Rows of activations times a sparse weight, whose entries gather elements that lie apart."""
+    head = text_of_program("sparse times dense", True, 20).rpartition(";")[0]
+    body = f"y[m,r] = sum[e](val[e] * a[m,col[e]]){more}"
+    return workload(f"{head.replace('col: int32', 'col: uint16')}; {body}", r=20, e=400, m=rows)
+
+
 def space_of(w: Workload) -> Space:
     return Space(w, H200, [CudaRagged(w, H200)])
 
 
-def lowered(w: Workload, **values: int | str) -> Kernel:
-    schedule = Schedule("ragged", tuple((PLAIN | values).items()))
-    return CudaRagged(w, H200).lower(schedule)
+def lowered(w: Workload, kind: type[CudaRagged] = CudaRagged, /, **values: int | str) -> Kernel:
+    return kind(w, H200).lower(Schedule(kind.name, tuple((PLAIN | values).items())))
 
 
 @deferred
-def case(w: Workload, **values: int | str) -> Case:
+def case(w: Workload, kind: type[CudaRagged] = CudaRagged, /, **values: int | str) -> Case:
     """The workload, and the kernel of a schedule."""
-    return w, lowered(w, **values)
+    return w, lowered(w, kind, **values)
 
 
 WARP = {"column_threads": 8, "entry_threads": 4, "vector": 2}
@@ -92,6 +98,14 @@ CASES = {
     "places": case(ragged("places", True), **WARP, unroll=2),
     "places of edges": case(ragged("places of edges"), entry_threads=16),
     "sparse times vector": case(ragged("sparse times vector", True), entry_threads=8, unroll=2),
+    "weights": case(weights(8), entry_threads=8, vectors=2, unroll=4),
+    "weights, columns beyond": case(
+        weights(5, "; z[m,r] = relu(y[m,r] + b[r])"), entry_threads=32, vectors=4, threads=128
+    ),
+    "weights, turned": case(weights(8), CudaTurnedRagged, entry_threads=32, vector=4, vectors=2),
+    "weights, turned, shared": case(
+        weights(5, "; z[m,r] = relu(y[m,r] + b[r])"), CudaTurnedRagged, **SHARED
+    ),
     "scores": case(scores("scores"), column_threads=4, entry_threads=2, vector=4, unroll=2),
     "scores of heads": case(scores("scores of heads"), column_threads=8, entry_threads=4),
 }
@@ -135,6 +149,14 @@ BUGS = {
     "the place of another entry": ("places", r"to_float\(h3\[0\]\), e1\b", "to_float(h3[0]), e"),
     "the place of no entry": ("places", r"begin < end \? ", "true ? "),
     "an edge of another thread": ("places of edges", r"tw::shuffle_xor\(p\[0\], 8\)", "p[0]"),
+    "a column that is not there": ("weights, columns beyond", r"1 < \(5 - column0\)", "true"),
+    "columns begin anew": ("weights", r"column0 \+= 2", "column0 += 4"),
+    "another column's element": ("weights", r"20 \* column0 \+ 20\)", "20 * column0)"),
+    "a thread's entries are left out": ("weights", r"tw::shuffle_xor\(s\[0\], 4\);", "0.0f;"),
+    "threads read the same entries": ("weights", r"e = \(worker % 8\)", "e = (worker % 2)"),
+    "an element is not turned": ("weights, turned", r"number < 160\)", "number < 159)"),
+    "another element is turned": ("weights, turned", r"number % 8", "(number + 1) % 8"),
+    "what is turned is not read": ("weights, turned", r"h2, \(\(const .*? 0\)\)", "h2, x3"),
     "a dot product's part": ("scores", r"tw::shuffle_xor\(s\[1\], 1\);", "0.0f;"),
 }  # fmt: skip
 
