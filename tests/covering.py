@@ -17,6 +17,10 @@ FAMILIES = (
     "tests/scheduler/functions/",
     "tests/scheduler/report/test_browser.py",
     "tests/scheduler/torch/backend/",
+    "tests/scheduler/torch/extraction/",
+    "tests/scheduler/torch/operator/",
+    "tests/scheduler/torch/regions/",
+    "tests/scheduler/torch/stages/",
     "tests/spaces/cpu/",
 )
 """Places of tests that compile, emulate or start something for each of many cases."""
