@@ -112,6 +112,7 @@ class SteppedCode:
         limit = lane if lane % self.lanes else None
         first = group * (self.vectors * self.lanes)
         writer = StepWriter(view, places, self._names, known, first, self.lanes, limit, self.unroll)
+        lines += writer.prepared()
         return [*lines, *C.loop("t", view.extent(view.position), writer.write())]
 
 

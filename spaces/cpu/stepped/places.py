@@ -1,4 +1,5 @@
-"""Places of the arrays of a walk along steps in a worker's part of the workspace, in vectors."""
+"""Places of the arrays of a walk along steps in a worker's part of the workspace, in vectors: of
+stages, and behind them of operands that are copied before the first step."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from functools import cached_property
 from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.derivation.stepped.view import SteppedView
 from tilewright.spaces.language.program import Stage
+from tilewright.spaces.language.tree import Read
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,31 @@ class Places:
         return found
 
     @cached_property
+    def _stages(self) -> int:
+        """The vectors of all stages."""
+        return sum(self._size(stage) for stage in self.view.stages if self.is_kept(stage))
+
+    @cached_property
     def size(self) -> int:
         """All vectors."""
-        return max(1, sum(self._size(s) for s in self.view.stages if self.is_kept(s)))
+        return max(1, self._stages + sum(map(self.vectors_held, self.view.held)))
+
+    def inner_of(self, read: Read) -> tuple[str, ...]:
+        """Return the inner axes of an operand that is copied."""
+        return tuple(axis for axis in self.view.inner if axis in read.axes)
+
+    def vectors_held(self, read: Read) -> int:
+        """Return the vectors of an operand that is copied."""
+        return self.view.extent(*self.inner_of(read)) * self.vectors
+
+    def held(self, read: Read, point: Mapping[str, Index], vector: int) -> str:
+        """Return the place of one ``vector`` of an operand that is copied, at a ``point``."""
+        number = self.view.held.index(read)
+        start = self._stages + sum(map(self.vectors_held, self.view.held[:number]))
+        place = Index()
+        for axis in self.inner_of(read):
+            place = place * self.view.extent(axis) + point[axis]
+        return f"s[{place * self.vectors + (vector + start)}]"
 
     def _size(self, stage: Stage) -> int:
         return self.vectors_of(stage.name) * (2 if self.view.is_double(stage.name) else 1)

@@ -43,6 +43,17 @@ class StepWriter:
     unroll: int
     lines: list[str] = field(default_factory=list)
 
+    def prepared(self) -> list[str]:
+        """Return the lines that copy operands before the first step."""
+        lines: list[str] = []
+        for read in self.view.held:
+            body = [
+                f"{self.places.held(read, self.at, w)} = {self._loaded(read, w)};"
+                for w in range(self.places.vectors)
+            ]
+            lines += self._nest(self.places.inner_of(read), body, unroll=False)
+        return lines
+
     def write(self) -> list[str]:
         """Return the lines, which read and write the state ``s``."""
         if any(self.view.is_double(name) for name in self.view.first):
@@ -108,15 +119,20 @@ class StepWriter:
     def _entry(self, read: Read, w: int) -> str:
         stage = self.view.stage.get(read.name)
         if stage is None:
-            steps, kind = self.view.places[read], self.view.program.operand[read.name].dtype
-            place, left = self._address(steps, w), self._left(w)
-            return loaded(kind, place, steps.step(self.view.lane), left)
+            is_held = read in self.view.held
+            return self.places.held(read, self.at, w) if is_held else self._loaded(read, w)
         before, inner = self.view.is_before(read), self.view.inner_of(stage.axes)
         if not inner:
             return self._variable(stage, w, before)
         indices = zip(stage.axes, read.indices, strict=True)
         point = {a: self.at[i.name] for a, i in indices if a in inner and isinstance(i, AxisValue)}
         return self.places.at(read.name, point, w, before)
+
+    def _loaded(self, read: Read, w: int) -> str:
+        """Return the elements of an operand."""
+        steps, kind = self.view.places[read], self.view.program.operand[read.name].dtype
+        place, left = self._address(steps, w), self._left(w)
+        return loaded(kind, place, steps.step(self.view.lane), left)
 
     def _variable(self, stage: Stage, w: int, before: bool = False) -> str:
         """Return the variable of a stage without inner axes."""

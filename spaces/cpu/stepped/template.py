@@ -33,6 +33,7 @@ class SteppedTemplate(CpuTemplate):
     """Recurrent networks, selective scans and delta rules, in float32 or float64."""
 
     name: ClassVar[str] = "stepped"
+    version: ClassVar[int] = 2
     walks_steps: ClassVar[bool] = True
     refuses_products: ClassVar[str] = "it is a product of matrices; steps are of programs"
 
@@ -70,6 +71,7 @@ class SteppedTemplate(CpuTemplate):
         view = self.view
         stages = [s for s in view.stages if view.inner_of(s.axes) or s.name in view.first]
         points = sum(view.extent(*view.inner_of(stage.axes)) for stage in stages)
+        points += sum(view.extent(*(set(view.inner) & read.axes)) for read in view.held)
         return points * columns["vectors"] * self.cpu.vector_bytes
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:

@@ -21,7 +21,7 @@ from tilewright.spaces.derivation.rounding.rows import row_axes
 from tilewright.spaces.derivation.rows.addresses import Steps, steps_of_output, steps_of_read
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.affine import Affine, affine
-from tilewright.spaces.language.cycles import Cycle, cycles
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.program import Output, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
@@ -46,15 +46,10 @@ class SteppedView:
     """
 
     program: Program
-    cycle: Cycle
     rows: tuple[str, ...]
+    position: str
     lane: str
     stages: tuple[Stage, ...]
-
-    @property
-    def position(self) -> str:
-        """The axis of steps."""
-        return self.cycle.axis
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -159,6 +154,16 @@ class SteppedView:
             if read.name in self.program.operand
         }
 
+    @cached_property
+    def held(self) -> tuple[Read, ...]:
+        """The reads of operands that are alike at all steps, whose lanes are apart in memory: they
+        are copied before the first step."""
+        return tuple(
+            read
+            for read, places in self.places.items()
+            if places.step(self.lane) not in (0, 1) and not places.step(self.position)
+        )
+
     def written(self, output: Output) -> Steps:
         """Return the place where an output is written."""
         return steps_of_output(output, self.program.stage[output.name].axes)
@@ -171,22 +176,24 @@ class SteppedView:
 
 def stepped_view(program: Program) -> SteppedView:
     """Return how a program is computed step by step; :class:`InputError` says why it is not."""
-    found = cycles(program)
-    if len(found) != 1:
-        raise InputError(f"{len(found)} cycles of stages read themselves; allowed: one")
-    (cycle,) = found
+    axes = sorted({cycle.axis for cycle in cycles(program)})
+    if not axes:
+        raise InputError("no stage reads itself one step before")
+    if len(axes) > 1:
+        raise InputError(f"stages step along {' and '.join(axes)}; allowed: one axis")
+    (position,) = axes
     if program.conditions:
         raise InputError(f"'where {program.conditions[0]}' bounds a reduction; allowed: none")
     stages = _stages(program)
     bound = {axis for stage in stages for axis in (*stage.over, *_crossing(program, stage))}
     free = [axis for axis in row_axes(program) if axis not in bound]
     if not free:
-        raise InputError(f"no axis beside {cycle.axis} is independent, along which lanes could run")
+        raise InputError(f"no axis beside {position} is independent, along which lanes could run")
     first = program.outputs[0]
     steps = steps_of_output(first, program.stage[first.name].axes)
     lane = max(free, key=lambda axis: (steps.step(axis) == 1, program.extent[axis]))
     rows = tuple(axis for axis in free if axis != lane)
-    view = SteppedView(program, cycle, rows, lane, stages)
+    view = SteppedView(program, rows, position, lane, stages)
     for stage in stages:
         _check_stage(view, stage)
     for read, places in view.places.items():

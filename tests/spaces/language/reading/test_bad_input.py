@@ -206,6 +206,7 @@ def test_what_is_no_text(given) -> None:
 
 PIECES = (
     "y[i] = ", "z = ", "sum[j](", "softmax[i](", "argmax[i, j](", "x[i]", "x[i, j]", "x[t[i]]",
+    "inside(y[i - 1], 0)",
     "inside(", "select(", "size(i)", "where ", "axes k=3", "-> ", "x: float32[4]", "t: int32[i](",
     "sorted < 4", "order=(1, 0)", "leading=9", "index < 3", "and", "or", "if", "not", "lambda",
     "(", ")", "[", "]", ",", ";", "\n", "#", ":", "=", "==", "!=", "<", "<=", "+", "-", "*", "**",
