@@ -199,6 +199,7 @@ STAGES = {
 GRAPH = "row: int32[e](sorted < r, skew=2.1); col: int32[e](index < 900); where row[e] == r; "
 POINTERS = "ptr: int32[r+1](sorted < e+1, skew=2.1); col: int32[e](index < 900); "
 BOUNDED = f"{POINTERS}where ptr[r] <= e and e < ptr[r + 1]; "
+PRUNED = "ptr: int32[n+1](sorted < e+1); col: uint16[e](index < 900); "
 RAGGED = {
     "sparse times dense": f'"{BOUNDED}y[r,c] = sum[e](val[e] * x[col[e],c])" r=700 e=6000 c=128',
     "sparse times dense, halves": f'"x: bfloat16; y: bfloat16; val: bfloat16; {GRAPH}'
@@ -212,9 +213,14 @@ RAGGED = {
     "attention along edges": f'"{BOUNDED}y[r,h,c] = sum[e](softmax[e](sum[d](q[r,h,d] * '
     'k[col[e],h,d])) * v[col[e],h,c])" r=500 e=4000 h=2 d=32 c=40',
     "places of neighbours": f'"{GRAPH}y[r,c] = argmax[e](x[col[e],c])" r=300 e=2000 c=24',
-    "sparse weights": '"ptr: int32[n+1](sorted < e+1); col: uint16[e](index < 900); '
-    'y[m,n] = sum[e: ptr[n] <= e < ptr[n + 1]](v[e] * a[m,col[e]])" m=12 n=500 e=90000 '
-    "dtype=bfloat16",
+    "sparse weights": f'"{PRUNED}y[m,n] = sum[e: ptr[n] <= e < ptr[n + 1]](v[e] * a[m,col[e]])" '
+    "m=12 n=500 e=90000 dtype=bfloat16",
+    "sparse weights, few": f'"{PRUNED}s[m,n] = sum[e: ptr[n] <= e < ptr[n + 1]]('
+    'v[e] * a[m,col[e]]); y[m,n] = relu(s[m,n] + b[n])" m=3 n=700 e=70000',
+    "extremes of turned neighbours": f'"{PRUNED}y[h,m,n] = max[e: ptr[n] <= e < ptr[n + 1]]('
+    'a[m,h,col[e]] + v[e])" m=20 h=3 n=300 e=9000 dtype=float16',
+    "means of turned neighbours": f'"{PRUNED}y[n,m] = mean[e: ptr[n] <= e < ptr[n + 1]]('
+    'a[m,col[e]])" m=72 n=900 e=7000',
     "scores of edges": '"row: int32[e](index < 300); col: int32[e](index < 900); '
     's[e] = sum[d](q[row[e],d] * k[col[e],d])" e=5000 d=72',
 }
