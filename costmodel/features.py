@@ -24,7 +24,7 @@ from tilewright.spaces.quantities import QUANTITIES
 from tilewright.spaces.space import Population, Space
 from tilewright.spaces.target import Target
 from tilewright.spaces.validation.text import is_plain
-from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.matmul import Matmul
 from tilewright.spaces.workloads.workload import Workload
 
 FEATURE_VERSION = 1
@@ -99,23 +99,23 @@ def workload_features(workload: Workload) -> Mapping[str, float]:
         "workload.output_bytes": float(workload.outputs[0].element.bytes),
         "workload.epilogue_functions": float(len(workload.functions)),
     }
-    if isinstance(workload, Contraction):
-        result |= _contraction_features(workload)
+    if workload.matmul:
+        result |= _matmul_features(workload.matmul)
     return result
 
 
-def _contraction_features(workload: Contraction) -> dict[str, float]:
+def _matmul_features(matmul: Matmul) -> dict[str, float]:
     """List the loops by name, and how the factors lie in memory."""
-    reductions = {axis.name for axis in workload.axes if axis.reduction}
-    free = prod(axis.extent for axis in workload.axes if not axis.reduction)
-    summed = prod(axis.extent for axis in workload.axes if axis.reduction)
-    result = {f"workload.{axis.name}": log2(axis.extent) for axis in workload.axes}
+    reductions = {axis.name for axis in matmul.axes if axis.reduction}
+    free = prod(axis.extent for axis in matmul.axes if not axis.reduction)
+    summed = prod(axis.extent for axis in matmul.axes if axis.reduction)
+    result = {f"workload.{axis.name}": log2(axis.extent) for axis in matmul.axes}
     result |= {
         "workload.free": log2(free),
         "workload.reduction": log2(summed),
-        "workload.epilogue_bytes": sum(o.bytes for o in workload.epilogue_inputs) / free,
+        "workload.epilogue_bytes": sum(o.bytes for o in matmul.epilogue_inputs) / free,
     }
-    for operand in workload.factors:
+    for operand in matmul.factors:
         contiguous = operand.axes[operand.order[-1]] if operand.order else ""
         result[f"workload.{operand.name}.bytes"] = float(operand.element.bytes)
         result[f"workload.{operand.name}.along_reduction"] = float(contiguous in reductions)

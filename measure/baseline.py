@@ -33,7 +33,7 @@ THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_N
 
 def serves(workload: Workload) -> bool:
     """Tell whether NumPy has a fast product for ``workload``."""
-    return workload.operator == "matmul" and set(workload.arithmetic) <= set(DTYPES)
+    return workload.matmul is not None and set(workload.arithmetic) <= set(DTYPES)
 
 
 def expected_seconds(workload: Workload, peak_gflops: float | None) -> float:

@@ -22,7 +22,6 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload as make_workload
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import NO_PREFERENCE, Space
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.product import product_of
 from tilewright.spaces.workloads.workload import Workload
 
@@ -94,7 +93,7 @@ def emulable(workload: Workload) -> Workload:
     are parameters of a named operator are shortened.
     """
     extents = dict(workload.extents)
-    if isinstance(workload, Contraction):
+    if workload.matmul:
         product = product_of(workload)
         if prod(extents.values()) > LARGEST and not isinstance(product, str):
             extents |= {axis: min(extents[axis], PRODUCTS_PER_AXIS) for axis in product.batch}

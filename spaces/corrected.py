@@ -5,7 +5,6 @@ from __future__ import annotations
 from tilewright.spaces.derivation.chains.chain import is_weak
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.template import Template
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -15,5 +14,4 @@ class CorrectedTemplate(Template):
     @classmethod
     def numerics_of(cls, workload: Workload) -> Numerics:
         """Return ``FAST`` if the chain has a correction that a strict one has not."""
-        weak = isinstance(workload, Computation) and is_weak(workload.program)
-        return Numerics.FAST if weak else Numerics.STRICT
+        return Numerics.FAST if is_weak(workload.program) else Numerics.STRICT

@@ -1,8 +1,8 @@
 """The operators by name, and how a workload is made from a name and parameters.
 
-An operator is a function from validated parameters to a :class:`Workload`. Everything after
-this module (templates, search, cost model, database) sees axes, operands and an epilogue, and
-never an operator's name.
+An operator is a function from validated parameters to a program. Everything after this module
+(templates, search, cost model, database) sees what a program computes, and never an operator's
+name.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilewright.spaces.epilogue.scalars import check_scalars, without_brackets
 from tilewright.spaces.errors import InputError, shown
-from tilewright.spaces.validation.signature import values
 from tilewright.spaces.validation.text import is_plain
-from tilewright.spaces.workloads.matmul import matmul
-from tilewright.spaces.workloads.workload import Workload
+from tilewright.spaces.workloads.workload import PROGRAM, Workload
 
 if TYPE_CHECKING:
     from tilewright.spaces.language.program import Program
@@ -26,9 +23,6 @@ _PROGRAM = re.compile(r"\s*(#|axes\b|where\b|\w+\s*[\[:]|\w+\s*=.*[\[@])")
 """Says how a program's text begins, unlike an operator's name; the last form is a scalar's
 stage."""
 EXAMPLE = "such as 'matmul m=512 n=512 k=512'"
-
-MATMUL = "matmul"
-"""The one operator that makes its workload itself; all others write a program."""
 
 
 def workload(operator: str, /, **parameters: Any) -> Workload:
@@ -39,7 +33,7 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
     ``workload('matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"')``. Operators are those of
     :mod:`spaces.named`, or a program's text with its extents as parameters. An epilogue's scalars
     have brackets around nothing, ``scale[]``. What computes a product
-    of two matrices is a :class:`~spaces.workloads.contraction.Contraction`, whatever it is called:
+    of two matrices is spelt as one, whatever it is called:
     ``workload("y[i,j] = sum[k](a[i,k] * b[k,j])", i=512, j=512, k=512)`` is a ``matmul``.
 
     Raises :class:`InputError` for an unknown operator or parameter, a missing dimension, a size
@@ -54,14 +48,13 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
     except ValueError as error:  # a quotation without end
         raise InputError(f"{shown(operator)}: {error}; allowed: text, {EXAMPLE}") from None
     given = parameters_of(words, parameters)
-    return program_workload(name, given) if _PROGRAM.match(name) else _asked(name, given)
+    return program_workload(name, given) if _PROGRAM.match(name) else _named(name, given)
 
 
 def program_workload(text: str, extents: Mapping[str, Any]) -> Workload:
     """Return the workload of a program's text with these extents, see :mod:`spaces.language`."""
     from tilewright.spaces.language import program
     from tilewright.spaces.language.reading.source import statements
-    from tilewright.spaces.workloads.computation import PROGRAM
     from tilewright.spaces.workloads.served import (
         workload_of,  # which makes workloads of the operators here
     )
@@ -72,13 +65,15 @@ def program_workload(text: str, extents: Mapping[str, Any]) -> Workload:
     return workload_of(made, PROGRAM, given if is_plain(line) else {})
 
 
-def _named(operator: str, parameters: Mapping[str, Any]) -> Workload:
+def _named(operator: str, parameters: Mapping[str, Any], described: bool = False) -> Workload:
+    """Return the workload of an operator's name and parameters, as people write them or as they are
+    ``described``."""
     from tilewright.spaces.named import named
     from tilewright.spaces.workloads.served import workload_of
 
     found = named(operator)
     values = found.values(parameters)
-    return workload_of(found.program(values), operator, values)
+    return workload_of(found.made(values, described), operator, values)
 
 
 def as_workload(given: Workload | Program | str) -> Workload:
@@ -118,7 +113,7 @@ def workload_from_json(data: Mapping[str, Any]) -> Workload:
     lines = data.get("program")
     if lines is not None:
         return _computation(operator, parameters, lines)
-    return _workload(operator, parameters)
+    return _named(operator, parameters, described=True)
 
 
 def _computation(operator: str, parameters: Mapping[str, Any], lines: object) -> Workload:
@@ -141,21 +136,3 @@ def _parameters(operator: str) -> Sequence[str]:
     from tilewright.spaces.named import named, names
 
     return list(named(operator).parameters) if operator in names() else []
-
-
-def _asked(operator: str, given: Mapping[str, Any]) -> Workload:
-    """Return the workload of an operator's name and parameters, as people write them."""
-    if operator != MATMUL:
-        return _named(operator, given)
-    asked = values(MATMUL, matmul, given)
-    epilogue = str(asked.get("epilogue", ""))
-    made = matmul(**asked | {"epilogue": without_brackets(epilogue)})
-    scalars = [operand.name for operand in made.epilogue_inputs if not operand.shape]
-    check_scalars(epilogue, scalars, "n")
-    return made
-
-
-def _workload(operator: str, given: Mapping[str, Any]) -> Workload:
-    if operator == MATMUL:
-        return matmul(**values(MATMUL, matmul, given))
-    return _named(operator, given)

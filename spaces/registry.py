@@ -100,8 +100,6 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
     that serve the workload as it is written; if there are none, those that serve its other form;
     else the first last resort that serves one of the two.
     """
-    from tilewright.spaces.workloads.computation import Computation  # which asks for templates here
-
     allowed = _allowed(templates_for(target), workload, numerics)
     forms = [workload]
     usual, last = ([t for t in allowed if t.last_resort == is_last] for is_last in (False, True))
@@ -117,7 +115,7 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
             reason = template.why_not(form, target)
             if reason is None:
                 return Served(form, [template])
-    stepped = isinstance(workload, Computation) and bool(cycles(workload.program))
+    stepped = not workload.matmul and bool(cycles(workload.program))
     for template in allowed:
         if (workload.coded and template.reads_codes) or (stepped and template.walks_steps):
             return template.why_not(workload, target) or "it has another form"
@@ -127,12 +125,11 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
 def _other_form(workload: Workload) -> Workload | None:
     """Return an equal workload of the same arrays, if there is another one."""
     from tilewright.spaces.derivation.rewriting import rewritten
-    from tilewright.spaces.workloads.computation import Computation
     from tilewright.spaces.workloads.served import workload_of  # which asks for templates here
 
-    made = rewritten(workload.program) if isinstance(workload, Computation) else None
-    found = made and workload_of(made)
-    return found if isinstance(found, Computation) else None
+    made = None if workload.matmul else rewritten(workload.program)
+    found = None if made is None else workload_of(made)
+    return None if found is None or found.matmul else found
 
 
 def refusals(workload: Workload, target: Target) -> list[tuple[type[Template], str | None]]:

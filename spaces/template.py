@@ -17,7 +17,6 @@ from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.target import Target
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.workload import Workload
 
 Columns = Mapping[str, np.ndarray]
@@ -134,14 +133,12 @@ class Template(ABC):
     def why_not(cls, workload: Workload, target: Target) -> str | None:
         """Return what :meth:`refuses` says, or that packed codes are not read here, products of
         matrices not served, or no steps computed one after the other."""
-        if cls.refuses_products and isinstance(workload, Contraction):
+        if cls.refuses_products and workload.matmul:
             return cls.refuses_products
         if workload.coded and not cls.reads_codes:
             array = workload.coded[0]
             return f"{array.name} has packed codes of {array.dtype}, which it does not read"
-        known = (
-            () if cls.walks_steps or isinstance(workload, Contraction) else cycles(workload.program)
-        )
+        known = () if cls.walks_steps or workload.matmul else cycles(workload.program)
         if known:
             return f"{known[0].state[0]} reads itself one step before, and it walks along no steps"
         return cls.refuses(workload, target)

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from tilewright.costmodel.roofs.peaks import Peaks
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.workload import Workload
 
 OVERLAP = 3.0  # p of the p-norm: 1 adds the times up, infinity takes the longest
@@ -57,5 +56,5 @@ def roofline_seconds(
 
 def _epilogue_operations(workload: Workload) -> float:
     """Vector operations that an output element costs: its operands, functions and store."""
-    beside = workload.epilogue_inputs if isinstance(workload, Contraction) else workload.inputs
+    beside = workload.matmul.epilogue_inputs if workload.matmul else workload.inputs
     return 1.0 + len(beside) + FUNCTION_CYCLES * len(workload.functions)

@@ -43,7 +43,7 @@ class TileTemplate(Template):
         return None
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        m, n, k = (axis.extent for axis in self.workload.axes)
+        m, n, k = self.workload.extents.values()
         rows, vectors, block = (
             np.asarray(columns[name], dtype=float) for name in ("rows", "vectors", "block")
         )

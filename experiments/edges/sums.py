@@ -15,7 +15,7 @@ from tilewright.measure.cuda.emulator import Emulator, Interleaving
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 Item = tuple[str, str, int]
 """A reduction, how its terms are drawn, and how many there are."""
@@ -39,7 +39,6 @@ def judged(target: str, item: Item) -> dict[str, Any]:
     name, draw, terms = item
     reduction = REDUCTIONS[name]
     work = workload(reduction.text, **reduction.shape(terms))
-    assert isinstance(work, Computation)
     (own,) = (d for d in reduction.draws if d.__name__ == draw)
     inputs = drawn(work.program, own)
     bound = ErrorBound.of(reduction, work.program, inputs)
@@ -78,7 +77,7 @@ def _plain(torch: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
-def _on_cpu(work: Computation, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _on_cpu(work: Workload, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     from tests.spaces.cpu.written import results
 
     with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +90,7 @@ def _emulator() -> Emulator:
     return Emulator()
 
 
-def _emulated(work: Computation, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _emulated(work: Workload, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     space = space_for(work, cuda_target("sm_90a"))
     rows = np.unique(space.sample(np.random.default_rng(0), SCHEDULES), axis=0)
     kernels = {str(s): space.lower(s) for s in map(space.schedule, rows)}

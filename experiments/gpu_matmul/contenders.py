@@ -21,7 +21,7 @@ def tensors(case: Case, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torc
 
     a = draw(case.m, case.k)
     b = draw(case.n, case.k).t() if case.b == "col" else draw(case.k, case.n)
-    kind = getattr(torch, case.workload.output.dtype)
+    kind = getattr(torch, case.workload.outputs[0].dtype)
     return a, b, torch.empty(case.m, case.n, device="cuda", dtype=kind)
 
 

@@ -15,7 +15,7 @@ from tilewright.measure.cuda.launching import entry_point, load_functions, prepa
 from tilewright.spaces.cuda.intrinsics import device_text
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
 from tilewright.spaces.target import Target
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 
 Queue = Callable[[], object]
 

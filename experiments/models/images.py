@@ -14,7 +14,6 @@ from math import prod
 from typing import Any
 
 from tilewright.spaces.operators import workload
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.workload import Workload
 
 ACTIVATIONS = {"": "{}", "relu": "relu({})", "relu6": "min(max({}, 0), 6)"}
@@ -157,7 +156,7 @@ class Convolution:
         def of_windows(tensors: Tensors) -> tuple[Any, Any]:
             return tensors["image"], tensors["filter"].reshape(*lying, -1)
 
-        return of_product if isinstance(self.workload, Contraction) else of_windows
+        return of_product if self.workload.matmul else of_windows
 
 
 def _convolution(

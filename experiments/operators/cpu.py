@@ -43,7 +43,6 @@ from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import Target, detect_target
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.workload import Workload
 
 TRIALS = 4096
@@ -131,7 +130,7 @@ def compare(
 def _of_kernels(workload: Workload) -> Workload:
     """Return the same, of arrays as its kernels have them: matrices of a product, even if a program
     that it was written as has more axes and other names for them."""
-    return replace(workload, asked=None) if isinstance(workload, Contraction) else workload
+    return replace(workload, asked=None) if workload.matmul else workload
 
 
 def _is_allowed_more(workload: Workload, target: Target) -> bool:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from tilewright.measure.cpu.cache_flush import flush_bytes
 from tilewright.measure.memory import memory_limit
 from tilewright.spaces.numerics.allowance import bounds_dtype
-from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.workload import Workload
 
 PROGRAM_BYTES = 300 << 20  # memory of the tuner and a compiler, with their libraries
@@ -60,7 +58,7 @@ def _file_bytes(workload: Workload) -> int:
 def _held_bytes(workload: Workload) -> int:
     """Return the bytes held while candidates run: the inputs of the draw, the file, the server's
     copy, and what others write; of a product the sums, too."""
-    sums = WIDE * _outputs_size(workload) if isinstance(workload, Contraction) else 0
+    sums = WIDE * _outputs_size(workload) if workload.matmul else 0
     held = sums + _file_bytes(workload) + 2 * _inputs_bytes(workload)
     return held + flush_bytes(workload)
 
@@ -68,7 +66,7 @@ def _held_bytes(workload: Workload) -> int:
 def _drawing_bytes(workload: Workload) -> int:
     """Return the bytes held while inputs are drawn: those of the draw, the file, and of a product
     magnitudes, sums and signs; of another program a piece of it while that is evaluated."""
-    if isinstance(workload, Computation):
+    if not workload.matmul:
         from tilewright.measure.drawing.programs import evaluation_bytes
 
         drawn = _inputs_bytes(workload) + _file_bytes(workload)

@@ -28,8 +28,6 @@ from tilewright.measure.drawing.programs import Points, ProgramDraw, ProgramInpu
 from tilewright.measure.drawing.tables import SHARE
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.product import product_of
 from tilewright.spaces.workloads.workload import Workload
 
@@ -122,7 +120,7 @@ class HostDraws:
 
 
 def _fresh(workload: Workload, seed: int, pause: Callable[[], None], final: bool) -> Draw:
-    if isinstance(workload, Computation) and fits(workload.program):
+    if not workload.matmul and fits(workload.program):
         return ProgramInputs(workload, seed, pause, POINTS).draw(seed, final)
     return fresh_inputs(workload, seed, pause).draw(seed, final)
 
@@ -134,7 +132,7 @@ def set_up(
     each output.
     """
     buffers.add(*workload.operands, *map(oracle.allowed_operand, workload.outputs))
-    if isinstance(workload, Contraction) and not isinstance(product_of(workload), str):
+    if not isinstance(product_of(workload), str):
         return _drawn_there(buffers, workload, seed, host)
     draw, is_new = host.of(workload, seed, final)
     buffers.add(*map(_copy, workload.inputs), *map(read_operand, workload.coded))
@@ -183,9 +181,11 @@ def _allow(buffers: Buffers, draw: Draw, host: HostDraws) -> None:
         buffers.write(oracle.allowed_operand(output), np.stack(bounds))
 
 
-def _drawn_there(buffers: Buffers, workload: Contraction, seed: int, host: HostDraws) -> Problem:
+def _drawn_there(buffers: Buffers, workload: Workload, seed: int, host: HostDraws) -> Problem:
     """Return the inputs of a seed from ``seed`` on that makes them sensitive."""
-    how, blocks = sensitivity(workload), buffers.blocks
+    matmul, blocks = workload.matmul, buffers.blocks
+    assert matmul
+    how = sensitivity(matmul)
     scales = {operand.name: 1.0 for operand in workload.inputs}
     scales[workload.inputs[0].name] = how.scale
     buffers.add(oracle.SEED)
@@ -195,10 +195,10 @@ def _drawn_there(buffers: Buffers, workload: Contraction, seed: int, host: HostD
         buffers.write(oracle.SEED, np.array(own, np.int32))
         for fill in fills:
             fill()
-        if how.is_sure(workload):
+        if how.is_sure(matmul):
             break
         inputs = {operand.name: buffers.read(operand) for operand in workload.inputs}
-        if is_sensitive(workload, inputs, how.scale):
+        if is_sensitive(matmul, inputs, how.scale):
             break
     calls = [*fills, buffers.bound(expect(workload, how.scale))]
     calls[-1]()

@@ -28,15 +28,15 @@ from tilewright.measure.timing import TimingProtocol
 from tilewright.spaces.kernel import WORKSPACE, Call
 from tilewright.spaces.numerics.allowance import allowed
 from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.operators import workload
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.matmul import matmul
 from tilewright.spaces.workloads.workload import Workload
 
 GRAPH_CALLS = 20  # calls in the graph that times short ones
 COOLING_CALL = 50e-6  # while L2 is flushed between calls this short, the device cools
 PULSE_STEPS = 8192
 BLOCKS = 4  # blocks per multiprocessor of the kernels that walk over arrays
-CHECKED = matmul(67, 45, 33, b="col")
+CHECKED = workload("matmul", m=67, n=45, k=33, b="col")
 
 
 @dataclass
@@ -265,11 +265,12 @@ def _is_done(trial: Trial, protocol: TimingProtocol) -> bool:
 
 def check_oracle(device: Device) -> None:
     """Hold the kernels that judge to NumPy on this device; DeviceError if they disagree."""
-    workload = CHECKED
-    with MeasuringSession(device, workload, seed=1, pulse_steps=1) as session:
-        inputs = {o.name: session.array(o) for o in workload.inputs}
-        found = session.array(oracle.allowed_operand(workload.output))
+    matmul = CHECKED.matmul
+    assert matmul
+    with MeasuringSession(device, CHECKED, seed=1, pulse_steps=1) as session:
+        inputs = {o.name: session.array(o) for o in matmul.inputs}
+        found = session.array(oracle.allowed_operand(matmul.output))
     drawn = all(np.std(array) > 0.5 for array in inputs.values())
-    right = allowed(workload, workload.contract(inputs), inputs)
+    right = allowed(matmul, matmul.contract(inputs), inputs)
     if not drawn or not np.allclose(found, right, rtol=1e-6, atol=1e-6):
         raise DeviceError(f"{device.name} computes otherwise than NumPy")

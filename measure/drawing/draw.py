@@ -12,8 +12,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from tilewright.measure.drawing.interfaces import Draw, FreshInputs
-from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -24,15 +22,13 @@ def fresh_inputs(
 
     ``pause`` is called now and then in the work on them, and may raise to end it.
     """
-    if isinstance(workload, Contraction):
+    if workload.matmul:
         from tilewright.measure.drawing.products import ProductInputs
 
         return ProductInputs(workload, seed, pause)
-    if isinstance(workload, Computation):
-        from tilewright.measure.drawing.programs import ProgramInputs
+    from tilewright.measure.drawing.programs import ProgramInputs
 
-        return ProgramInputs(workload, seed, pause)
-    raise _unknown(workload)
+    return ProgramInputs(workload, seed, pause)
 
 
 def are_for(fresh: FreshInputs | Draw | None, workload: Workload) -> bool:
@@ -46,7 +42,7 @@ def are_for(fresh: FreshInputs | Draw | None, workload: Workload) -> bool:
 
 def one_draw(workload: Workload, seed: int) -> Draw:
     """Return one problem; the same one for the same seed."""
-    if isinstance(workload, Contraction):
+    if workload.matmul:
         from tilewright.measure.drawing.products import product_draw
 
         return product_draw(workload, seed)
@@ -56,17 +52,11 @@ def one_draw(workload: Workload, seed: int) -> Draw:
 @lru_cache(maxsize=64)
 def check_sensitivity(workload: Workload) -> None:
     """Raise :class:`InputError` if no inputs of ``workload`` are sensitive."""
-    if isinstance(workload, Contraction):
+    if workload.matmul:
         from tilewright.measure.drawing import product_sensitivity
 
-        product_sensitivity.sensitivity(workload)
-    elif isinstance(workload, Computation):
+        product_sensitivity.sensitivity(workload.matmul)
+    else:
         from tilewright.measure.drawing import program_sensitivity
 
         program_sensitivity.sensitivity(workload.program)
-    else:
-        raise _unknown(workload)
-
-
-def _unknown(workload: Workload) -> TypeError:
-    return TypeError(f"neither a contraction nor a program: {workload}")

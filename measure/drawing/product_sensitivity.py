@@ -17,7 +17,7 @@ import numpy as np
 from tilewright.spaces.dtypes import DType, dtype
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.allowance import agrees, allowed
-from tilewright.spaces.workloads.contraction import Contraction, Operand
+from tilewright.spaces.workloads.matmul import Matmul, Operand
 
 SIDE, DEEP_SIDE, DEEP = 16, 4, 1 << 16  # rows and columns of a sample; where sums are long
 PRODUCTS_PER_AXIS = 2  # products of a sample along each axis of a batch
@@ -35,9 +35,9 @@ class Sensitivity:
     scale: float
     share: float
 
-    def is_sure(self, workload: Contraction) -> bool:
+    def is_sure(self, matmul: Matmul) -> bool:
         """Tell whether every draw shows mistakes, by its sheer size."""
-        return self.share * workload.output.size >= ENOUGH
+        return self.share * matmul.output.size >= ENOUGH
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Sums:
     last: np.ndarray
 
     @staticmethod
-    def of(workload: Contraction, inputs: Mapping[str, np.ndarray]) -> Sums:
+    def of(matmul: Matmul, inputs: Mapping[str, np.ndarray]) -> Sums:
         """Compute the sums of a workload with one summed axis."""
-        (depth,) = (axis for axis in workload.axes if axis.reduction)
+        (depth,) = (axis for axis in matmul.axes if axis.reduction)
 
         def part(terms: slice) -> np.ndarray:
-            fewer = _resized(workload, {depth.name: terms.stop - terms.start})
+            fewer = _resized(matmul, {depth.name: terms.stop - terms.start})
             cut = {}
-            for operand in workload.factors:
+            for operand in matmul.factors:
                 index = [terms if axis == depth.name else slice(None) for axis in operand.axes]
                 cut[operand.name] = inputs[operand.name][tuple(index)]
             return fewer.contract(cut, small=True)
@@ -84,17 +84,17 @@ class Mistake:
 
 
 @lru_cache(maxsize=256)
-def sensitivity(workload: Contraction) -> Sensitivity:
-    """Choose how to draw inputs of ``workload``; :class:`InputError` if no inputs show mistakes.
+def sensitivity(matmul: Matmul) -> Sensitivity:
+    """Choose how to draw inputs of ``matmul``; :class:`InputError` if no inputs show mistakes.
 
     Kernels that leave out much of the product must show in all cases. Finer mistakes need not: a
     mistake in an operand that is multiplied by zero cannot show.
     """
-    sample = _sample(workload)
+    sample = _sample(matmul)
     draws = [sample.make_inputs(seed) for seed in SEEDS]
     sums = [Sums.of(sample, inputs) for inputs in draws]
     best, most = Sensitivity(1.0, 0.0), (0.0, 0.0, 0)
-    for scale in _scales(workload):
+    for scale in _scales(matmul):
         shares = []
         for inputs, unscaled in zip(draws, sums, strict=True):
             scaled = unscaled.times(scale)
@@ -110,23 +110,23 @@ def sensitivity(workload: Contraction) -> Sensitivity:
             break
     if most[0] == 0.0:
         raise InputError(
-            f"{workload} cannot be verified: whatever its inputs, its output does not show "
+            f"{matmul.text} cannot be verified: whatever its inputs, its output does not show "
             "whether the product is right"
         )
     return best
 
 
-def is_sensitive(workload: Contraction, inputs: Mapping[str, np.ndarray], scale: float) -> bool:
+def is_sensitive(matmul: Matmul, inputs: Mapping[str, np.ndarray], scale: float) -> bool:
     """Tell whether kernels that leave out much of the product fail on a sample of these inputs."""
-    sample = _sample(workload, within=True)
+    sample = _sample(matmul, within=True)
     generator = np.random.default_rng(SEEDS[0])
     chosen = {
         axis.name: np.sort(generator.permutation(axis.extent)[: sample.extents[axis.name]])
-        for axis in workload.axes
+        for axis in matmul.axes
         if not axis.reduction
     }
     part = {}
-    for operand in workload.indexed:
+    for operand in matmul.indexed:
         array = operand.plain(inputs[operand.name])
         for dimension, axis in enumerate(operand.axes):
             array = array.take(chosen[axis], dimension) if axis in chosen else array
@@ -135,7 +135,7 @@ def is_sensitive(workload: Contraction, inputs: Mapping[str, np.ndarray], scale:
     return _least(sample, part, sums, scale, _coarse(sample, sums)) > 0
 
 
-def _coarse(sample: Contraction, sums: Sums) -> Iterator[Mistake]:
+def _coarse(sample: Matmul, sums: Sums) -> Iterator[Mistake]:
     """Yield the mistakes that must show."""
     yield Mistake("zeros", output=np.zeros(sample.output.shape))
     yield Mistake("no product", sums=np.zeros_like(sums.whole))
@@ -144,7 +144,7 @@ def _coarse(sample: Contraction, sums: Sums) -> Iterator[Mistake]:
         yield Mistake("second half left out", sums=sums.half)
 
 
-def _fine(sample: Contraction, inputs: Mapping[str, np.ndarray], sums: Sums) -> Iterator[Mistake]:
+def _fine(sample: Matmul, inputs: Mapping[str, np.ndarray], sums: Sums) -> Iterator[Mistake]:
     """Yield the mistakes that should show where inputs allow it."""
     yield Mistake("last term left out", sums=sums.whole - sums.last)
     if {o.dtype for o in (*sample.factors, sample.output)} == {"float32"}:
@@ -161,7 +161,7 @@ def _fine(sample: Contraction, inputs: Mapping[str, np.ndarray], sums: Sums) -> 
 
 
 def _least(
-    sample: Contraction,
+    sample: Matmul,
     inputs: Mapping[str, np.ndarray],
     sums: Sums,
     scale: float,
@@ -171,7 +171,7 @@ def _least(
 
 
 def _shares(
-    sample: Contraction,
+    sample: Matmul,
     inputs: Mapping[str, np.ndarray],
     sums: Sums,
     scale: float,
@@ -195,29 +195,29 @@ def _stored(values: np.ndarray, element: DType) -> np.ndarray:
         return np.asarray(element.cast(values)).astype(np.float64)
 
 
-def _sample(workload: Contraction, within: bool = False) -> Contraction:
+def _sample(matmul: Matmul, within: bool = False) -> Matmul:
     """Return one like it, with an output of a few elements each way; if ``within``, no more than
     its."""
-    side = DEEP_SIDE if _terms(workload) > DEEP else SIDE
-    *numbers, row, column = (axis for axis in workload.axes if not axis.reduction)
+    side = DEEP_SIDE if _terms(matmul) > DEEP else SIDE
+    *numbers, row, column = (axis for axis in matmul.axes if not axis.reduction)
     sides = {row: side, column: side} | dict.fromkeys(numbers, PRODUCTS_PER_AXIS)
-    return _resized(workload, {a.name: min(n, a.extent) if within else n for a, n in sides.items()})
+    return _resized(matmul, {a.name: min(n, a.extent) if within else n for a, n in sides.items()})
 
 
-def _resized(workload: Contraction, extents: Mapping[str, int]) -> Contraction:
+def _resized(matmul: Matmul, extents: Mapping[str, int]) -> Matmul:
     """Return the same with other ``extents`` of some axes, and factors that are not packed."""
-    new = {**workload.extents, **extents}
+    new = {**matmul.extents, **extents}
 
     def cut(operand: Operand) -> Operand:
         shape = tuple(new[axis] for axis in operand.axes)
         return replace(operand, shape=shape, leading=None, packed=False)
 
     return replace(
-        workload,
-        axes=tuple(replace(axis, extent=new[axis.name]) for axis in workload.axes),
-        factors=tuple(map(cut, workload.factors)),
-        epilogue_inputs=tuple(map(cut, workload.epilogue_inputs)),
-        output=cut(workload.output),
+        matmul,
+        axes=tuple(replace(axis, extent=new[axis.name]) for axis in matmul.axes),
+        factors=tuple(map(cut, matmul.factors)),
+        epilogue_inputs=tuple(map(cut, matmul.epilogue_inputs)),
+        output=cut(matmul.output),
     )
 
 
@@ -236,16 +236,16 @@ _POWERS = {
 }
 
 
-def _scales(workload: Contraction) -> Iterator[float]:
+def _scales(matmul: Matmul) -> Iterator[float]:
     """Yield the powers of two that the first input's dtype and the sums have room for, from 1
     outwards."""
-    least, most = powers(workload.factors[0].dtype)
-    limit = 2.0**14 / _terms(workload) if workload.accumulator == "float16" else float("inf")
+    least, most = powers(matmul.factors[0].dtype)
+    limit = 2.0**14 / _terms(matmul) if matmul.accumulator == "float16" else float("inf")
     for power in sorted(range(least, most + 1), key=abs):
         listed = power % (2 if abs(power) <= 16 else 8) == 0
         if listed and (power <= 0 or 2.0**power <= limit):
             yield 2.0**power
 
 
-def _terms(workload: Contraction) -> int:
-    return max(axis.extent for axis in workload.axes if axis.reduction)
+def _terms(matmul: Matmul) -> int:
+    return max(axis.extent for axis in matmul.axes if axis.reduction)

@@ -16,7 +16,8 @@ import numpy as np
 from tilewright.measure.drawing.interfaces import Bounds
 from tilewright.measure.drawing.product_sensitivity import is_sensitive, sensitivity
 from tilewright.spaces.numerics.allowance import allowed
-from tilewright.spaces.workloads.contraction import Contraction, Operand
+from tilewright.spaces.workloads.matmul import Matmul, Operand
+from tilewright.spaces.workloads.workload import Workload
 
 ATTEMPTS = 512
 """Draws of a small problem, each sensitive with a probability of 1 in 32 or more."""
@@ -29,7 +30,8 @@ class ProductDraw:
     ``pause`` is called now and then while the allowed values are worked out.
     """
 
-    workload: Contraction
+    workload: Workload
+    matmul: Matmul
     inputs: Mapping[str, np.ndarray]
     magnitudes: np.ndarray
     signs: np.ndarray | None
@@ -40,9 +42,9 @@ class ProductDraw:
     def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
         """Return the least and greatest values of the output, by its name; ``out`` may hold
         arrays."""
-        name = self.workload.output.name
+        name = self.matmul.output.name
         bounds = allowed(
-            self.workload,
+            self.matmul,
             self.magnitudes,
             self.inputs,
             self.scale,
@@ -53,15 +55,17 @@ class ProductDraw:
         return {name: bounds}
 
 
-def product_draw(workload: Contraction, seed: int) -> ProductDraw:
+def product_draw(workload: Workload, seed: int) -> ProductDraw:
     """Return the inputs of a seed from ``seed`` on that are sensitive, with the signs that they
     were drawn with."""
-    how = sensitivity(workload)
+    matmul = workload.matmul
+    assert matmul
+    how = sensitivity(matmul)
     for attempt in range(ATTEMPTS):
-        inputs = workload.make_inputs(seed + attempt, how.scale)
-        if how.is_sure(workload) or is_sensitive(workload, inputs, how.scale):
+        inputs = matmul.make_inputs(seed + attempt, how.scale)
+        if how.is_sure(matmul) or is_sensitive(matmul, inputs, how.scale):
             break
-    return ProductDraw(workload, inputs, workload.contract(inputs), None, how.scale)
+    return ProductDraw(workload, matmul, inputs, matmul.contract(inputs), None, how.scale)
 
 
 class ProductInputs:
@@ -72,9 +76,11 @@ class ProductInputs:
     """
 
     def __init__(
-        self, workload: Contraction, seed: int, pause: Callable[[], None] = lambda: None
+        self, workload: Workload, seed: int, pause: Callable[[], None] = lambda: None
     ) -> None:
-        self.workload, self._sensitivity, self._pause = workload, sensitivity(workload), pause
+        assert workload.matmul
+        self.workload, self._matmul, self._pause = workload, workload.matmul, pause
+        self._sensitivity = sensitivity(self._matmul)
         self._seed: int | None = seed
 
     def draw(self, seed: int, final: bool = False) -> ProductDraw:
@@ -86,10 +92,10 @@ class ProductInputs:
         elif final:
             self._draw_magnitudes(int(generator.integers(2**63)))
         draw = self._flipped(generator)
-        if self._sensitivity.is_sure(self.workload):
+        if self._sensitivity.is_sure(self._matmul):
             return draw
         for _ in range(ATTEMPTS):
-            if is_sensitive(self.workload, draw.inputs, draw.scale):
+            if is_sensitive(self._matmul, draw.inputs, draw.scale):
                 break
             self._draw_magnitudes(int(generator.integers(2**63)))
             draw = self._flipped(generator)
@@ -97,31 +103,30 @@ class ProductInputs:
 
     def _draw_magnitudes(self, seed: int) -> None:
         self._seed, self._inputs, self._sums = None, {}, np.zeros(0)  # the old ones' memory first
-        self._inputs = self.workload.make_inputs(seed, self._sensitivity.scale)
-        self._sums = self.workload.contract(self._inputs, self._pause)
+        self._inputs = self._matmul.make_inputs(seed, self._sensitivity.scale)
+        self._sums = self._matmul.contract(self._inputs, self._pause)
 
     def _flipped(self, generator: np.random.Generator) -> ProductDraw:
-        workload = self.workload
-        flips = {axis.name: generator.random(axis.extent) < 0.5 for axis in workload.axes}
+        matmul = self._matmul
+        flips = {axis.name: generator.random(axis.extent) < 0.5 for axis in matmul.axes}
         inputs = dict(self._inputs)
-        for operand in workload.factors:
-            own = {axis: flips[axis] for axis in _axes_flipped_in(operand, workload)}
+        for operand in matmul.factors:
+            own = {axis: flips[axis] for axis in _axes_flipped_in(operand, matmul)}
             flipped = _flip(operand.plain(inputs[operand.name]), operand, own)
             inputs[operand.name] = operand.array(flipped) if operand.packed else flipped
-        for operand in workload.epilogue_inputs:
+        for operand in matmul.epilogue_inputs:
             inputs[operand.name] = _flip(inputs[operand.name], operand, flips)
-        signs = np.where(_mask(workload.output, flips), np.int8(-1), np.int8(1))
-        return ProductDraw(
-            workload, inputs, self._sums, signs, self._sensitivity.scale, self._pause
-        )
+        signs = np.where(_mask(matmul.output, flips), np.int8(-1), np.int8(1))
+        scale = self._sensitivity.scale
+        return ProductDraw(self.workload, matmul, inputs, self._sums, signs, scale, self._pause)
 
 
-def _axes_flipped_in(operand: Operand, workload: Contraction) -> list[str]:
+def _axes_flipped_in(operand: Operand, matmul: Matmul) -> list[str]:
     """Return an output's axis flips in the first operand that has it, a reduction's in the first
     two."""
     chosen = []
-    for axis in workload.axes:
-        owners = [o.name for o in workload.factors if axis.name in o.axes]
+    for axis in matmul.axes:
+        owners = [o.name for o in matmul.factors if axis.name in o.axes]
         flipped = owners[: 2 * (len(owners) > 1)] if axis.reduction else owners[:1]
         if operand.name in flipped:
             chosen.append(axis.name)

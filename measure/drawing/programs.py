@@ -37,7 +37,6 @@ from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.ranges import expected_points, ranges
 from tilewright.spaces.numerics.allowance import bounds_dtype
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 24
@@ -132,7 +131,7 @@ class ProgramInputs:
 
     def __init__(
         self,
-        workload: Computation,
+        workload: Workload,
         seed: int,
         pause: Callable[[], None] = lambda: None,
         most: Points | None = None,

@@ -93,12 +93,7 @@ def sections(context: typer.Context, arguments: list[str], incomplete: str) -> l
 def _parameters(operator: str) -> Mapping[str, Parameter]:
     """Return the parameters of an operator; none of an unknown one."""
     from tilewright.spaces.named import named
-    from tilewright.spaces.operators import MATMUL
-    from tilewright.spaces.validation import signature
-    from tilewright.spaces.workloads.matmul import matmul
 
-    if operator == MATMUL:
-        return signature.parameters(matmul)
     try:
         return named(operator).parameters
     except InputError:

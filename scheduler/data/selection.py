@@ -78,7 +78,7 @@ class Selection:
     def _has_operator(self, text: str) -> bool:
         if self.operator is None:
             return True
-        from tilewright.spaces.workloads.computation import PROGRAM  # with NumPy
+        from tilewright.spaces.workloads.workload import PROGRAM  # with NumPy
 
         return self.operator == (PROGRAM if text.startswith('"') else text.partition(" ")[0])
 

@@ -22,9 +22,8 @@ from tilewright.spaces.operators import EXAMPLE, parameters_of
 from tilewright.spaces.operators import workload as make_workload
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
-from tilewright.spaces.workloads.computation import PROGRAM, Computation
 from tilewright.spaces.workloads.open_axis import why_not_outermost
-from tilewright.spaces.workloads.workload import Workload
+from tilewright.spaces.workloads.workload import PROGRAM, Workload
 
 if TYPE_CHECKING:
     from tilewright.scheduler.dispatch.profile import Profile
@@ -155,7 +154,7 @@ def described(given: Workload | str | Described) -> tuple[str, dict[str, Any]]:
             f"{shown(given)} has no other sizes; allowed: a workload's text, {EXAMPLE}"
         )
     parameters = dict(given.parameters)
-    if isinstance(given, Computation):
+    if not given.matmul:
         operator = given.operator if given.operator != PROGRAM else str(parameters.pop("text", ""))
         if operator and parameters:
             return operator, parameters

@@ -30,7 +30,6 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 COMMAND = "tilewright dispatch"
@@ -92,7 +91,7 @@ def rotation(workload: Workload, target: CpuTarget) -> list[Arrays]:
 
 def _inputs(workload: Workload, seed: int) -> Arrays:
     """Random inputs in the order of calls."""
-    if isinstance(workload, Computation):  # whose indices have limits
+    if not workload.matmul:  # whose indices have limits
         return list(workload.make_inputs(seed).values())
     rng = np.random.default_rng(seed)
     return [_drawn(array, rng) for array in calling_of(workload).inputs]

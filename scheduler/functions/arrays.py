@@ -169,10 +169,7 @@ def holds_indices(operand: Array) -> bool:
 def ends_of(workload: Workload) -> Mapping[str, int]:
     """Map each operand that points to where rows begin to the number of all entries."""
     from tilewright.spaces.language.ranges import pointers_of
-    from tilewright.spaces.workloads.computation import Computation
 
-    if not isinstance(workload, Computation):
-        return {}
     extent = workload.program.extent
     return {name: extent[axis] for name, axis in pointers_of(workload.program).items()}
 

@@ -10,7 +10,7 @@ from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Role
 from tilewright.spaces.language.text import entry_text
 from tilewright.spaces.version import VERSION
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 
 SPELLINGS = {
     "bfloat16": "the upper 16 bits of a float32",

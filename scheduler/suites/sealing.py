@@ -16,7 +16,6 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import Target
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 TITLE = "sealed"
@@ -51,7 +50,7 @@ def sealed(suite: Suite, decoys: int, target: Target, seed: int | None = None) -
 
 def plain(work: Workload) -> Workload:
     """Return the same workload with numbers in its names, in the order in which they stand."""
-    if isinstance(work, Computation):
+    if not work.matmul:
         program = work.program
         arrays = [*program.operand, *program.stage, *(array.name for array in program.outputs)]
         made = workload(_renamed(program.text, program.extent, arrays))
@@ -79,7 +78,7 @@ def _decoy(
     """Return a workload that is not known yet; None if none is found."""
     for _ in range(TRIES):
         like = drawn.choice(own)
-        text = like.program.text if isinstance(like, Computation) else str(like)
+        text = str(like) if like.matmul else like.program.text
         made = _changed(text, like, target, drawn)
         if made is not None and made.key not in known:
             return made

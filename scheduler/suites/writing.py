@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 
 from tilewright.scheduler.suites.suite import Member, Suite
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -28,7 +27,7 @@ def member_lines(member: Member) -> Iterator[str]:
 
 def _operator(workload: Workload) -> str:
     """Return a program by its lines, any other workload by its words."""
-    if isinstance(workload, Computation):
+    if not workload.matmul:
         return f'"""\n{workload.program.text}\n"""'
     return json.dumps(str(workload))
 

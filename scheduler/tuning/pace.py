@@ -10,7 +10,6 @@ from math import ceil
 from tilewright.measure.cuda.heating import HEAT_SECONDS, SHORT
 from tilewright.measure.records.measurement import Measurement
 from tilewright.measure.timing import FINAL, TimingProtocol
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 LEAST_BATCH = 4  # candidates of the smallest batch: compiling several together is cheaper
@@ -144,7 +143,7 @@ def _on_cpu(workload: Workload, call: float) -> Expected:
     )
     from tilewright.measure.drawing.tables import SHARE
 
-    if not isinstance(workload, Computation):
+    if workload.matmul:
         other = POINT_SECONDS * FINAL_POINTS / SHARE / EDGE_SHARE
         product = SETUP_TERM_SECONDS * workload.work / 2
         return Expected(
@@ -167,7 +166,7 @@ def _on_cuda(workload: Workload, call: float) -> Expected:
 
     check = (CUDA_CALLS - CALLS) * call
     drawn, others = sum(operand.size for operand in workload.inputs), count_further_draws(workload)
-    if not isinstance(workload, Computation):
+    if workload.matmul:
         moves = CUDA_MOVE_SECONDS * drawn
         return Expected(call, CUDA_SETUP_SECONDS, check, 0.0, others, moves)
     evaluation = CUDA_TERM_SECONDS * workload.work

@@ -44,4 +44,5 @@ class CpuTemplate(Template):
 
     def _prelude(self) -> str:
         """Return the C text that all kernels of the workload share; that of products by default."""
-        return prelude(self.workload, self.cpu)
+        assert self.workload.matmul
+        return prelude(self.workload.matmul, self.cpu)

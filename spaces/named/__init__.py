@@ -1,4 +1,5 @@
-"""The operators that have a name, a short file each: parameters become a program.
+"""The operators that have a name, a short file each: parameters become a program. Those of
+``matmul`` become matrices, which are one.
 
 The file ``rows/softmax.py`` holds the function ``softmax``, whose parameters are whole numbers,
 numbers or text, and an ``EXAMPLE`` of them. A file is found because it is there, in this folder or
@@ -21,6 +22,7 @@ from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.language import Program
 from tilewright.spaces.validation.nearest import suggestion
 from tilewright.spaces.validation.signature import parameters, values
+from tilewright.spaces.workloads.matmul import Matmul
 
 MOST_NAMES = 8  # names of operators that a message lists
 
@@ -30,7 +32,7 @@ class Operator:
     """A function from parameters to a program, and an example of them as words."""
 
     name: str
-    function: Callable[..., Program]
+    function: Callable[..., Program | Matmul]
     example: str
 
     @property
@@ -47,12 +49,21 @@ class Operator:
         """Write the program for these :meth:`values`; :class:`InputError` for values that it
         refuses.
         """
+        made = self.made(given)
+        return made.written if isinstance(made, Matmul) else made
+
+    def made(
+        self, given: Mapping[str, int | float | str], described: bool = False
+    ) -> Program | Matmul:
+        """Make the program or the matrices for these :meth:`values`, in whose epilogue scalars have
+        brackets, unless they are ``described`` as databases keep them."""
         epilogue = given.get("epilogue")
         if not isinstance(epilogue, str):
             return self.function(**given)
         made = self.function(**{**given, "epilogue": without_brackets(epilogue)})
-        scalars = [operand.name for operand in made.operands if not operand.shape]
-        check_scalars(epilogue, scalars, "o" if "o" in given else "n")
+        if not described:
+            scalars = [operand.name for operand in made.operands if not operand.shape]
+            check_scalars(epilogue, scalars, "o" if "o" in given else "n")
         return made
 
     @property

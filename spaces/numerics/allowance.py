@@ -19,14 +19,14 @@ from tilewright.spaces.numerics.adding import error_of_sum
 from tilewright.spaces.numerics.interval import Interval, Rules, nowhere
 from tilewright.spaces.numerics.numbers import Arrays, Numbers
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.contraction import Contraction, Operand
+from tilewright.spaces.workloads.matmul import Matmul, Operand
 
 CHUNK = 3 << 12
 """Elements that are evaluated at a time, so that what lies between operations stays in a cache, and
 the allocator gives none of it back to the system: arrays of 128 KiB and more it may, each time."""
 
 
-def error_of_sums(workload: Contraction, scale: float = 1.0) -> tuple[float, float]:
+def error_of_sums(matmul: Matmul, scale: float = 1.0) -> tuple[float, float]:
     """Return ``(relative, absolute)`` error allowed of a sum of products, the two added, where the
     inputs are drawn in [-1, 1), or [-8, 8) for integers, and the first is multiplied by ``scale``.
 
@@ -36,20 +36,20 @@ def error_of_sums(workload: Contraction, scale: float = 1.0) -> tuple[float, flo
     quarter of that. Integer sums are exact, and rounded only for an epilogue or an output of
     floating point; their products are up to 64.
     """
-    accumulator = dtype(workload.accumulator)
-    if accumulator.is_integer and workload.output.element.is_integer and not workload.epilogue:
+    accumulator = dtype(matmul.accumulator)
+    if accumulator.is_integer and matmul.output.element.is_integer and not matmul.epilogue:
         return (0.0, 0.0)
-    kind = "float32" if accumulator.is_integer else workload.accumulator
-    factors = [operand.dtype for operand in workload.factors]
+    kind = "float32" if accumulator.is_integer else matmul.accumulator
+    factors = [operand.dtype for operand in matmul.factors]
     size = 2.0 * scale * (64.0 if accumulator.is_integer else 1.0)
     if all(name.startswith("float8") for name in factors):
         size /= 4.0
-    terms = prod(axis.extent for axis in workload.axes if axis.reduction)
+    terms = prod(axis.extent for axis in matmul.axes if axis.reduction)
     return error_of_sum(terms, kind, factors, size * terms**0.5, size)
 
 
 def ends(
-    workload: Contraction,
+    matmul: Matmul,
     numbers: Numbers,
     sums: Any,
     operands: Mapping[str, Any],
@@ -60,16 +60,16 @@ def ends(
     ``sums`` are the exact sums of products, ``operands`` the epilogue's. Both ends are NaN where
     an element must be; they are minus and plus infinity where it may be anything, NaN too.
     """
-    relative, absolute = error_of_sums(workload, scale)
-    kind = "float64" if workload.accumulator == "float64" else "float32"
+    relative, absolute = error_of_sums(matmul, scale)
+    kind = "float64" if matmul.accumulator == "float64" else "float32"
     rules = Rules(numbers, kind)
     error = numbers.call("abs", [sums]) * relative + absolute
     x = Interval(sums - error, sums + error, nowhere(numbers))
-    if workload.epilogue is None:
-        return rules.stored(x, workload.output.element)
-    given = {o.name: rules.given(operands[o.name], o.element) for o in workload.epilogue_inputs}
-    result = workload.epilogue.fold(rules, {SUM: x, **given})
-    return rules.stored(result, workload.output.element)
+    if matmul.epilogue is None:
+        return rules.stored(x, matmul.output.element)
+    given = {o.name: rules.given(operands[o.name], o.element) for o in matmul.epilogue_inputs}
+    result = matmul.epilogue.fold(rules, {SUM: x, **given})
+    return rules.stored(result, matmul.output.element)
 
 
 def bounds_dtype(output: Array) -> DType:
@@ -79,7 +79,7 @@ def bounds_dtype(output: Array) -> DType:
 
 
 def allowed(
-    workload: Contraction,
+    matmul: Matmul,
     sums: np.ndarray,
     inputs: Mapping[str, np.ndarray],
     scale: float = 1.0,
@@ -93,11 +93,11 @@ def allowed(
     ``out`` may hold arrays to be filled. ``pause`` is called now and then, and may raise to end the
     work.
     """
-    shape, numbers = workload.output.shape, Arrays()
-    low, high = out or (np.empty(shape, bounds_dtype(workload.output).numpy) for _ in range(2))
-    operands = workload.beside_output(inputs)
+    shape, numbers = matmul.output.shape, Arrays()
+    low, high = out or (np.empty(shape, bounds_dtype(matmul.output).numpy) for _ in range(2))
+    operands = matmul.beside_output(inputs)
     with np.errstate(all="ignore"):
-        for part in _parts(workload.output):
+        for part in _parts(matmul.output):
             pause()
             values = sums[part].astype(np.float64)
             if signs is not None:
@@ -106,7 +106,7 @@ def allowed(
                 name: array[_within(array, part)].astype(np.float64)
                 for name, array in operands.items()
             }
-            low[part], high[part] = ends(workload, numbers, values, beside, scale)
+            low[part], high[part] = ends(matmul, numbers, values, beside, scale)
     return low, high
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.spaces.dtypes import dtype
 
 if TYPE_CHECKING:
-    from tilewright.spaces.workloads.contraction import Contraction, Operand
+    from tilewright.spaces.workloads.matmul import Matmul, Operand
 
 BLOCK_TERMS = 2**30
 """Products of one block at most: some tenths of a second."""
@@ -28,7 +28,7 @@ Block = dict[str, slice]
 
 
 def sums_of_products(
-    workload: Contraction,
+    matmul: Matmul,
     inputs: Mapping[str, np.ndarray],
     pause: Callable[[], None],
     by_blas: bool = True,
@@ -37,25 +37,25 @@ def sums_of_products(
 
     ``pause`` is called before each block, and may raise to end the work.
     """
-    wide = np.int64 if dtype(workload.accumulator).is_integer else np.float64
-    sums = np.zeros(workload.output.shape, wide)
-    factors = [(operand, operand.plain(inputs[operand.name])) for operand in workload.factors]
-    for block in blocks(workload):
+    wide = np.int64 if dtype(matmul.accumulator).is_integer else np.float64
+    sums = np.zeros(matmul.output.shape, wide)
+    factors = [(operand, operand.plain(inputs[operand.name])) for operand in matmul.factors]
+    for block in blocks(matmul):
         pause()
         terms = [given[_within(block, operand)].astype(wide) for operand, given in factors]
-        sums[_within(block, workload.output)] += _contract(workload, terms, by_blas)
+        sums[_within(block, matmul.output)] += _contract(matmul, terms, by_blas)
     return sums
 
 
-def blocks(workload: Contraction) -> Iterator[Block]:
+def blocks(matmul: Matmul) -> Iterator[Block]:
     """Return the blocks that cover all axes, made by halving the longest axis as often as it
     takes."""
-    return _halved(workload, {axis.name: slice(0, axis.extent) for axis in workload.axes})
+    return _halved(matmul, {axis.name: slice(0, axis.extent) for axis in matmul.axes})
 
 
-def _halved(workload: Contraction, block: Block) -> Iterator[Block]:
+def _halved(matmul: Matmul, block: Block) -> Iterator[Block]:
     lengths = {name: part.stop - part.start for name, part in block.items()}
-    arrays = (*workload.factors, workload.output)
+    arrays = (*matmul.factors, matmul.output)
     most = max(prod(lengths[axis] for axis in operand.axes) for operand in arrays)
     if prod(lengths.values()) <= BLOCK_TERMS and most <= BLOCK_ELEMENTS:
         yield block
@@ -63,33 +63,33 @@ def _halved(workload: Contraction, block: Block) -> Iterator[Block]:
     longest = max(lengths, key=lambda name: lengths[name])
     part = block[longest]
     middle = (part.start + part.stop) // 2
-    yield from _halved(workload, {**block, longest: slice(part.start, middle)})
-    yield from _halved(workload, {**block, longest: slice(middle, part.stop)})
+    yield from _halved(matmul, {**block, longest: slice(part.start, middle)})
+    yield from _halved(matmul, {**block, longest: slice(middle, part.stop)})
 
 
 def _within(block: Block, operand: Operand) -> tuple[slice, ...]:
     return tuple(block[axis] for axis in operand.axes)
 
 
-def _contract(workload: Contraction, terms: list[np.ndarray], by_blas: bool) -> np.ndarray:
+def _contract(matmul: Matmul, terms: list[np.ndarray], by_blas: bool) -> np.ndarray:
     """Return the sum of products over the reduction axes, by matrix product where that is what it
     is."""
-    if by_blas and len(workload.output.axes) > 2:
-        return _batched(workload, terms)
-    names = {axis.name: i for i, axis in enumerate(workload.axes)}
+    if by_blas and len(matmul.output.axes) > 2:
+        return _batched(matmul, terms)
+    names = {axis.name: i for i, axis in enumerate(matmul.axes)}
     arguments: list[Any] = []
-    for operand, term in zip(workload.factors, terms, strict=True):
+    for operand, term in zip(matmul.factors, terms, strict=True):
         arguments += [term, [names[axis] for axis in operand.axes]]
-    arguments.append([names[axis] for axis in workload.output.axes])
+    arguments.append([names[axis] for axis in matmul.output.axes])
     return np.einsum(*arguments, optimize=by_blas)
 
 
-def _batched(workload: Contraction, terms: list[np.ndarray]) -> np.ndarray:
+def _batched(matmul: Matmul, terms: list[np.ndarray]) -> np.ndarray:
     """Return a batch of products, each by a BLAS, which :func:`numpy.einsum` would not ask."""
     from tilewright.spaces.workloads.product import orient  # which reads workloads
 
-    product = orient(workload)
-    given = dict(zip((operand.name for operand in workload.factors), terms, strict=True))
+    product = orient(matmul)
+    given = dict(zip((operand.name for operand in matmul.factors), terms, strict=True))
     left, right = product.left, product.right
     sums = np.matmul(
         _arranged(given[left.name], left.axes, (*product.batch, product.row, product.depth)),

@@ -17,9 +17,8 @@ from tilewright.spaces.staged.arrays import Place
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.computation import PROGRAM, Computation
 from tilewright.spaces.workloads.served import names_in_matmul, workload_of
-from tilewright.spaces.workloads.workload import Workload
+from tilewright.spaces.workloads.workload import PROGRAM, Workload
 
 MOST = 4
 """Kernels that a program may be cut into."""
@@ -43,7 +42,7 @@ class Part:
     @cached_property
     def names(self) -> Mapping[str, str]:
         """Map the workload's arrays to their names in the program."""
-        return {} if isinstance(self.workload, Computation) else names_in_matmul(self.program)
+        return names_in_matmul(self.program) if self.workload.matmul else {}
 
     def place(self, array: Array) -> Place:
         """Return where one of the workload's arrays is."""
@@ -174,7 +173,7 @@ def _phase(
     program: Program, phase: Phase, serving: Serving, spare: type[Template] | None
 ) -> Part | str:
     """Return the part that writes the elements of a phase, or why nothing serves it."""
-    workload = Computation(PROGRAM, (), phase.program, "it writes some elements of an array")
+    workload = Workload(PROGRAM, (), phase.program, "it writes some elements of an array")
     template = serving(workload)
     if isinstance(template, str):
         if spare is None or any(stage.reducer for stage in phase.program.stages):

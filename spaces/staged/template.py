@@ -16,8 +16,7 @@ from tilewright.spaces.staged import lifted
 from tilewright.spaces.staged.partition import Part
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Template
-from tilewright.spaces.workloads.computation import PROGRAM, Computation
-from tilewright.spaces.workloads.workload import Workload
+from tilewright.spaces.workloads.workload import PROGRAM, Workload
 
 
 class Staged(Template):
@@ -133,7 +132,7 @@ class WithLoops:
     def cut(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
         """The parts, two at least, or why there are none."""
         program = workload.program
-        return cls.parts_of(Computation(PROGRAM, (), program, "it is cut"), target)
+        return cls.parts_of(Workload(PROGRAM, (), program, "it is cut"), target)
 
     @classmethod
     @abstractmethod

@@ -1,1 +1,1 @@
-"""Workloads: contractions, computations, and the views that both share."""
+"""Workloads: programs, the products of matrices among them, and views of both."""

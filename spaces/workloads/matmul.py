@@ -1,246 +1,237 @@
-"""Products of matrices, and of batches of them, as workloads."""
+"""Products of matrices with what is fused to them: what templates see of a workload that is one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
 
-from tilewright.spaces.dtypes import DType
-from tilewright.spaces.dtypes import dtype as element_type
-from tilewright.spaces.epilogue.expression import Epilogue, parse
-from tilewright.spaces.errors import InputError, shown
-from tilewright.spaces.workloads.contraction import Axis, Contraction, Operand
-from tilewright.spaces.workloads.packing import check_packed
+import numpy as np
 
-MAX_EXTENT = 2**24
-OWN_NAMES = {"A", "B", "C"}
-ORDERS = ("row", "col")
-PACKED = "packed"
+from tilewright.spaces.algebra.layout import Layout, strided
+from tilewright.spaces.numerics.sums import sums_of_products
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.matmul_program import matmul_program
 
+if TYPE_CHECKING:
+    from tilewright.spaces.epilogue.expression import Epilogue
+    from tilewright.spaces.language.program import Program
 
-def matmul(
-    m: int,
-    n: int,
-    k: int,
-    dtype: str = "float32",
-    out: str = "",
-    a: str = "row",
-    b: str = "row",
-    c: str = "row",
-    epilogue: str = "",
-    accumulator: str = "",
-    batch: int = 1,
-    heads: int = 1,
-    outer: int = 1,
-    lda: int = 0,
-    ldb: int = 0,
-    ldc: int = 0,
-) -> Contraction:
-    """Return ``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``, once or for each of a batch of matrices.
-
-    ``dtype`` is that of A and B; ``out`` that of C and of the epilogue's operands (default: the
-    input's, or the accumulator's for tfloat32, float8 and int8). ``a``, ``b``, ``c`` are ``row``
-    or ``col`` major. The epilogue is an expression over ``x`` (the accumulator), see
-    ``spaces.epilogue.expression``. ``accumulator`` is the dtype of the sums: float16 may be asked
-    for beside float16 inputs, and then sums may be kept in it; otherwise it is the input's own.
-
-    A ``batch`` of more than one gives all matrices a first dimension. More than one of ``heads``
-    gives A and C another one after it; B has none, the heads share it (heads that lie next to their
-    rows everywhere are rows of one product, and asked for as such). ``outer`` is a second axis of
-    the batch, before it in C: where both together are evenly apart in all arrays, they are one. The
-    epilogue's operands are read by any of ``outer``, ``batch``, ``heads``, ``m`` and ``n``, of
-    extents other than 1 for the first three.
-    ``a``, ``b`` and ``c`` are then the orders of matrices that lie one after the other, or list all
-    axes from the slowest in memory, such as ``m-batch-heads-k``. ``b=packed`` is one matrix in the
-    order of :func:`~spaces.workloads.packing.pack`, which C in rows goes with.
-    ``lda``, ``ldb`` and ``ldc`` are the leading dimensions of matrices that are slices of larger
-    ones: elements from a row to the next, or from a column to the next in column order.
-    """
-    sums, output = _accumulator(element_type(dtype), accumulator), _output(dtype, out)
-    counts = {"outer": outer, "batch": batch, "heads": heads}
-    matrices = _Matrices.of({"m": m, "n": n, "k": k}, counts)
-    if b == PACKED:
-        matrices = matrices.with_packed(dtype, c)
-    axes = matrices.axes
-    fused = _epilogue(epilogue, axes["c"])
-    given = {"a": a, "b": "row" if matrices.packed else b, "c": c}
-    orders = {name: _order(name, text, axes[name]) for name, text in given.items()}
-    parameters: dict[str, int | str] = {**matrices.extents, "dtype": dtype, "out": output}
-    parameters |= {name: _order_text(order, axes[name]) for name, order in orders.items()}
-    parameters |= {"b": PACKED} if matrices.packed else {}
-    parameters["epilogue"] = str(fused or "")
-    if sums != element_type(dtype).accumulator:
-        parameters["accumulator"] = sums
-    leading = _leading(matrices, orders, {"lda": lda, "ldb": ldb, "ldc": ldc})
-    parameters |= leading
-    made = Contraction(
-        operator="matmul",
-        parameters=tuple(parameters.items()),
-        axes=matrices.loops,
-        factors=tuple(
-            matrices.array(name.upper(), dtype, orders[name], leading.get(f"ld{name}"))
-            for name in ("a", "b")
-        ),
-        epilogue=fused,
-        epilogue_inputs=matrices.beside(fused, output),
-        output=matrices.array("C", output, orders["c"], leading.get("ldc")),
-        accumulator=sums,
-    )
-    if redundant := _redundant(made):
-        raise InputError(redundant)
-    return made
+MATMUL = "matmul"
+"""The name of the operator that spells products of matrices."""
 
 
 @dataclass(frozen=True)
-class _Matrices:
-    """The arrays of a product: ``extents`` of all axes, ``several`` of which number matrices."""
+class Axis:
+    """One loop of the operator: its name, its extent, and whether it is summed over."""
 
-    extents: Mapping[str, int]
-    several: tuple[str, ...]
-    packed: bool = False
+    name: str
+    extent: int
+    reduction: bool = False
 
-    @staticmethod
-    def of(sizes: dict[str, int], counts: dict[str, int]) -> _Matrices:
-        """Make the order with the ``counts`` that are not 1 behind the ``sizes``."""
-        extents = {name: _extent(name, value) for name, value in (sizes | counts).items()}
-        several = tuple(name for name in counts if extents[name] > 1)
-        return _Matrices({name: extents[name] for name in (*sizes, *several)}, several)
 
-    def with_packed(self, dtype: str, output: str) -> _Matrices:
-        """Return the same with a packed right matrix; :class:`InputError` where none can be."""
-        made = replace(self, packed=True)
-        if len(made.axes["b"]) > 2:
-            counts = " ".join(f"{name}={self.extents[name]}" for name in self.several)
-            raise InputError(f"b='packed' with {counts}; allowed: one right matrix")
-        if output not in ("row", "-".join(made.axes["c"])):
-            raise InputError(f"c={shown(output)} with b='packed'; allowed: row")
-        check_packed(dtype, (self.extents["n"], self.extents["k"]))
-        return made
+@dataclass(frozen=True)
+class Operand(Array):
+    """One array of a product: ``axes`` names the loop that indexes each dimension (its index
+    map), and ``shape`` gives their extents. A scalar has no axes. It is dense, or packed."""
+
+    axes: tuple[str, ...] = field(kw_only=True)
 
     @property
-    def loops(self) -> tuple[Axis, ...]:
-        """All axes."""
-        names = (*self.several, "m", "n", "k")
-        return tuple(Axis(name, self.extents[name], name == "k") for name in names)
+    def layout(self) -> Layout:
+        """The place of each element, in elements from the start."""
+        return strided(self.shape, self.strides)
+
+    def stride(self, axis: str) -> int:
+        """Return the elements between neighbours along the loop ``axis``; 0 if it does not index
+        this."""
+        return self.strides[self.axes.index(axis)] if axis in self.axes else 0
+
+
+@dataclass(frozen=True)
+class Further:
+    """An output after the first one, of the same axes in the same order, and its epilogue."""
+
+    array: Operand
+    epilogue: Epilogue | None
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """A product of matrices, or a batch of them, and an epilogue of each sum.
+
+    ``parameters`` are the words that spell it. Templates read ``axes``, ``factors`` (the operands
+    that are multiplied), ``epilogue`` (an expression over the accumulator and ``epilogue_inputs``,
+    or None) and ``output``. ``accumulator`` is the dtype that sums are kept in. A program with
+    several outputs has ``further`` ones (:mod:`spaces.workloads.several`).
+    """
+
+    parameters: tuple[tuple[str, int | str], ...]
+    axes: tuple[Axis, ...]
+    factors: tuple[Operand, ...]
+    epilogue: Epilogue | None
+    epilogue_inputs: tuple[Operand, ...]
+    output: Operand
+    accumulator: str
+    further: tuple[Further, ...] = ()
+
+    @cached_property
+    def program(self) -> Program:
+        """The sums, and a map of them if there is an epilogue, of arrays as they lie in memory."""
+        return matmul_program(self, stored=True)
+
+    @cached_property
+    def written(self) -> Program:
+        """The program of the matrices, of which none is packed."""
+        packed = any(operand.packed for operand in self.factors)
+        return matmul_program(self, stored=False) if packed else self.program
+
+    @cached_property
+    def key(self) -> str:
+        """The words with what the epilogue computes for its text: the identity of a workload."""
+        return self._described(self._computed)
 
     @property
-    def axes(self) -> dict[str, tuple[str, ...]]:
-        """Map each matrix to its axes; heads share B."""
-        shared = tuple(name for name in self.several if name != "heads")
+    def text(self) -> str:
+        """The words with the epilogue's text, which ``workload`` reads."""
+        return self._described("" if self.epilogue is None else f'"{self.epilogue.asked}"')
+
+    def _described(self, epilogue: str) -> str:
+        words = [f"{name}={value}" for name, value in self.parameters if name != "epilogue"]
+        fused = [f"epilogue={epilogue}"] if epilogue else []
+        return " ".join([MATMUL, *words, *fused])
+
+    @cached_property
+    def _computed(self) -> str:
+        """Identify the epilogue; empty if there is none."""
+        if self.epilogue is None:
+            return ""
+        from tilewright.spaces.epilogue.identity import epilogue_digest
+
+        return epilogue_digest(self.epilogue, self.output.axes)
+
+    @property
+    def properties(self) -> Mapping[str, int | str]:
+        """The dtypes and layouts, what the epilogue computes, and so on."""
+        named = {name: value for name, value in self.parameters if name not in self.extents}
+        return named | {"epilogue": self._computed}
+
+    @cached_property
+    def extents(self) -> Mapping[str, int]:
+        """Axis name to extent."""
+        return {axis.name: axis.extent for axis in self.axes}
+
+    @property
+    def indexed(self) -> tuple[Operand, ...]:
+        """Factors, then the epilogue's operands, as loops index them."""
+        return (*self.factors, *self.epilogue_inputs)
+
+    @cached_property
+    def inputs(self) -> tuple[Array, ...]:
+        """The same as they lie in memory: those that are packed as they are stored."""
+        return tuple(operand.stored for operand in self.indexed)
+
+    @property
+    def outputs(self) -> tuple[Operand, ...]:
+        """The output, and further ones."""
+        return (self.output, *(each.array for each in self.further))
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        """All arrays in the order in which a kernel takes them: inputs, then outputs."""
+        return (*self.inputs, *self.outputs)
+
+    @property
+    def least_bytes(self) -> int:
+        """Bytes that must move if each input is read once and each output written once."""
+        return sum(operand.bytes for operand in self.operands)
+
+    @property
+    def arithmetic(self) -> tuple[str, ...]:
+        """The dtypes of the factors."""
+        return tuple(operand.dtype for operand in self.factors)
+
+    @property
+    def functions(self) -> Collection[str]:
+        """The functions of the epilogue."""
+        return self.epilogue.functions if self.epilogue is not None else frozenset()
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the sums, 2 a term. An epilogue's are left out, as the field
+        does when it compares kernels.
+        """
+        return 2 * prod(self.extents.values())
+
+    def make_inputs(self, seed: int, scale: float = 1.0) -> dict[str, np.ndarray]:
+        """Random inputs by operand name, in each operand's dtype, shape and order.
+
+        Uniform in [-1, 1) for floating point, in [-8, 8) for integers: no zeros to hide behind.
+        The first input is multiplied by ``scale``, a power of two that its dtype has room
+        for; whole numbers take those from 1 on.
+        """
+        generator = np.random.default_rng(seed)
         return {
-            "a": (*self.several, "m", "k"),
-            "b": ("n", "k") if self.packed and not shared else (*shared, "k", "n"),
-            "c": (*self.several, "m", "n"),
+            operand.name: operand.array(_random(generator, operand, scale if i == 0 else 1.0))
+            for i, operand in enumerate(self.indexed)
         }
 
-    def array(
-        self, name: str, dtype: str, order: tuple[str, ...], leading: int | None = None
-    ) -> Operand:
-        """Return a matrix, or a batch of them, with its axes from the slowest in memory to the
-        fastest."""
-        made = self._operand(name, dtype, self.axes[name.lower()], order)
-        return replace(made, packed=self.packed and name == "B", leading=leading)
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the exact result in float64 (int64 for integers), of the output's shape."""
+        return self.finish(self.contract(inputs), inputs)
 
-    def beside(self, epilogue: Epilogue | None, dtype: str) -> tuple[Operand, ...]:
-        """List the operands that an epilogue reads, each with axes in the order in which it is
-        indexed.
+    def contract(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        pause: Callable[[], None] = lambda: None,
+        small: bool = False,
+    ) -> np.ndarray:
+        """Return the sums of products alone, in float64 or int64, of the output's shape.
+
+        ``pause`` is called now and then, and may raise to end the work. A ``small`` product is not
+        worth the threads of a BLAS.
         """
-        read = epilogue.operands if epilogue else {}
-        return tuple(self._operand(name, dtype, axes, axes) for name, axes in read.items())
+        return sums_of_products(self, inputs, pause, by_blas=not small)
 
-    def _operand(
-        self, name: str, dtype: str, axes: tuple[str, ...], order: tuple[str, ...]
-    ) -> Operand:
-        shape = tuple(self.extents[axis] for axis in axes)
-        return Operand(name, dtype, shape, tuple(map(axes.index, order)), axes=axes)
+    def finish(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the epilogue of sums that :meth:`contract` gave, within the range of the output if
+        that is an integer: kernels saturate."""
+        finished = self._fused(accumulator, inputs)
+        if not self.output.element.is_integer:
+            return finished
+        return np.clip(finished, *self.output.element.limits)
 
+    def _fused(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        if self.epilogue is None:
+            return accumulator
+        beside = self.beside_output(inputs)
+        wide = {name: array.astype(np.float64) for name, array in beside.items()}
+        return self.epilogue.evaluate(accumulator.astype(np.float64), wide)
 
-def _leading(
-    matrices: _Matrices, orders: Mapping[str, tuple[str, ...]], asked: Mapping[str, int]
-) -> dict[str, int]:
-    """Return the leading dimensions of slices; that of a dense matrix says nothing."""
-    found = {}
-    for name, value in asked.items():
-        least = matrices.extents[orders[name[-1]][-1]]
-        if value and not least <= value <= MAX_EXTENT:
-            raise InputError(f"{name}={shown(value)}; allowed: {least} to {MAX_EXTENT}")
-        if value and name == "ldb" and matrices.packed:
-            raise InputError(f"ldb={value} with b='packed', which is dense; allowed: no ldb")
-        if value > least:
-            found[name] = value
-    return found
-
-
-def _redundant(made: Contraction) -> str | None:
-    """Say which axes of a ``matmul`` should be merged or replaced; None if only these axes describe
-    the workload.
-    """
-    extents, arrays = made.extents, (*made.indexed, *made.outputs)
-    outer, batch, heads = (extents.get(name, 1) for name in ("outer", "batch", "heads"))
-
-    def together(slow: str, fast: str) -> bool:
-        return all(o.stride(slow) == extents[fast] * o.stride(fast) for o in arrays)
-
-    if heads > 1 and (extents["m"] == 1 or together("heads", "m")):
-        rows = heads * extents["m"]
-        return f"heads={heads} lie next to their rows; ask for m={rows} without heads"
-    if outer > 1 and (batch == 1 or together("outer", "batch")):
-        return f"outer={outer} is one axis with batch; ask for batch={outer * batch} without outer"
-    if outer > 1 and made.output.stride("outer") < made.output.stride("batch"):
-        return f"outer={outer} lies within batch={batch} in C; ask for them the other way round"
-    return None
+    def beside_output(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the epilogue's operands, each of a shape that broadcasts to the output's."""
+        letters = {axis: i for i, axis in enumerate(self.output.axes)}
+        named = {}
+        for operand in self.epilogue_inputs:
+            array = np.asarray(inputs[operand.name])
+            shape = [1] * len(letters)
+            for axis, extent in zip(operand.axes, operand.shape, strict=True):
+                shape[letters[axis]] = extent
+            source = sorted(range(array.ndim), key=lambda d: letters[operand.axes[d]])
+            named[operand.name] = array.transpose(source).reshape(shape)
+        return named
 
 
-def _extent(name: str, value: int) -> int:
-    if not 1 <= value <= MAX_EXTENT:
-        raise InputError(f"{name}={shown(value)} is out of range; allowed: 1 to {MAX_EXTENT}")
-    return value
-
-
-def _order(name: str, text: str, axes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the axes of a matrix, or of a batch of them, from the slowest in memory to the
-    fastest."""
-    order = _named_orders(axes).get(text) or tuple(text.split("-"))
-    if sorted(order) != sorted(axes) or order[-1] not in axes[-2:]:
-        allowed = ", ".join((*ORDERS, PACKED) if name == "b" and len(axes) == 2 else ORDERS)
-        if len(axes) > 2:
-            allowed += f", or {', '.join(axes)} joined by '-', {' or '.join(axes[-2:])} last"
-        raise InputError(f"layout {name}={shown(text)} is unknown; allowed: {allowed}")
-    return order
-
-
-def _order_text(order: tuple[str, ...], axes: tuple[str, ...]) -> str:
-    """Write an order as text, the same for all its spellings."""
-    known = {order: text for text, order in _named_orders(axes).items()}
-    return known.get(order) or "-".join(order)
-
-
-def _named_orders(axes: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    *numbers, first, second = axes
-    pairs = ((first, second), (second, first))
-    return {name: (*numbers, *pair) for name, pair in zip(ORDERS, pairs, strict=True)}
-
-
-def _accumulator(source: DType, asked: str) -> str:
-    allowed = (source.accumulator, "float16") if source.name == "float16" else (source.accumulator,)
-    if asked and asked not in allowed:
-        names = ", ".join(allowed)
-        raise InputError(f"accumulator={shown(asked)} is not for {source.name}; allowed: {names}")
-    return asked or source.accumulator
-
-
-def _output(inputs: str, asked: str) -> str:
-    """Return the dtype of the output of sums of ``inputs``."""
-    source = element_type(inputs)
-    same = source.bits > 8 and inputs != "tfloat32"
-    output = asked or (inputs if same else source.accumulator)
-    if element_type(output).name == "tfloat32":
-        raise InputError("out='tfloat32' is a dtype of inputs only; allowed here: float32")
-    return output
-
-
-def _epilogue(text: str, axes: tuple[str, ...]) -> Epilogue | None:
-    expression = parse(text, axes) if text else None
-    if expression is not None and (clash := OWN_NAMES & set(expression.operands)):
-        raise InputError(f"epilogue operand {clash.pop()!r} is a name of the kernel's own arrays")
-    return expression
+def _random(generator: np.random.Generator, operand: Operand, scale: float) -> np.ndarray:
+    if operand.element.is_integer:
+        whole = generator.integers(-8, 8, size=operand.shape) * int(scale)
+        return np.clip(whole, *operand.element.limits)
+    if operand.element.bytes > 4:
+        return (generator.random(operand.shape) * 2 - 1) * scale
+    values = generator.random(operand.shape, dtype=np.float32)
+    values *= 2
+    values -= 1
+    values *= np.float32(scale)
+    return values

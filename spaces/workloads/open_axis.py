@@ -9,8 +9,6 @@ from tilewright.spaces.kernel import Call
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.product import Product
 from tilewright.spaces.workloads.workload import Workload
 
@@ -27,10 +25,9 @@ def dimensions(workload: Workload, axis: str) -> dict[str, int]:
     """Return the dimension of each array that is an axis which :func:`why_not_outermost` has no
     reason against, or :func:`why_no_open_rows` or
     :func:`why_no_open_batch`; arrays without it are left out."""
-    if isinstance(workload, Contraction):
-        arrays = (*workload.indexed, *workload.outputs)
+    if matmul := workload.matmul:
+        arrays = (*matmul.indexed, *matmul.outputs)
         return {a.name: a.axes.index(axis) for a in arrays if axis in a.axes}
-    assert isinstance(workload, Computation)
     program = workload.program
     found = {s.name: s.axes.index(axis) for s in program.stages if axis in s.axes}
     for node in _nodes([*program.conditions, *(stage.body for stage in program.stages)]):
@@ -83,9 +80,8 @@ def why_no_open_batch(product: Product, axis: str) -> str | None:
 
 
 def _why_not_outermost_of(product: Product, axis: str) -> str | None:
-    work = product.workload
-    arrays = (*work.factors, *work.epilogue_inputs, work.output)
-    own = (o for o in arrays if axis in o.axes)
+    matmul = product.matmul
+    own = (o for o in (*matmul.indexed, matmul.output) if axis in o.axes)
     inner = [o.name for o in own if not o.is_outermost(o.axes.index(axis))]
     return f"{axis} is not the outermost axis of {inner[0]} in memory" if inner else None
 

@@ -7,17 +7,16 @@ from dataclasses import replace
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import Expression, Read
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
 
 
-def packed_twin(workload: Workload, name: str) -> tuple[Contraction, bool] | None:
+def packed_twin(workload: Workload, name: str) -> tuple[Workload, bool] | None:
     """Return the product of ``workload``, which was written as a program, with its operand ``name``
     packed. Tell whether the matrix to be packed is the operand's transpose. None if there is no
     such product.
     """
-    program = workload.asked if isinstance(workload, Contraction) else None
+    program = workload.asked if workload.matmul else None
     if program is None or len(program.operand[name].shape) != 2:
         return None
     for turned in (False, True):
@@ -25,7 +24,7 @@ def packed_twin(workload: Workload, name: str) -> tuple[Contraction, bool] | Non
             made = workload_of(_packed(program, name, turned))
         except InputError:
             continue
-        if isinstance(made, Contraction):
+        if made.matmul:
             return made, turned
     return None
 

@@ -1,4 +1,4 @@
-"""A contraction of two matrices, seen so that vectors run along the output's unit stride.
+"""A product of two matrices, seen so that vectors run along the output's unit stride.
 
 A column-major output is the row-major output of the transposed product, so templates know one
 orientation only: ``output[row, column] = sum_depth left[row, depth] * right[depth, column]``. Of a
@@ -18,8 +18,7 @@ from tilewright.spaces.algebra.layout import Strided, strided
 from tilewright.spaces.epilogue.expression import SUM
 from tilewright.spaces.language.meaning import Meaning
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.contraction import Contraction, Operand
+from tilewright.spaces.workloads.matmul import Matmul, Operand
 from tilewright.spaces.workloads.workload import Workload
 
 T = TypeVar("T")
@@ -63,7 +62,7 @@ class Numbering:
 class Product:
     """Axis names and operands of the oriented product; extents are those of the axes."""
 
-    workload: Contraction
+    matmul: Matmul
     row: str
     column: str
     depth: str
@@ -79,24 +78,29 @@ class Product:
     """Rows of each point of the axis that can be open."""
 
     @property
+    def whole(self) -> Matmul:
+        """All products together: their arrays, dtypes and amounts."""
+        return self.matmul
+
+    @property
     def output(self) -> Operand:
         """The array that is written."""
-        return self.workload.output
+        return self.matmul.output
 
     @property
     def rows(self) -> int:
         """Extent of the axis that registers hold one vector after the other of."""
-        return self.workload.extents[self.row]
+        return self.matmul.extents[self.row]
 
     @property
     def columns(self) -> int:
         """Extent of the axis that lanes run along."""
-        return self.workload.extents[self.column]
+        return self.matmul.extents[self.column]
 
     @property
     def terms(self) -> int:
         """Extent of the axis that is summed over."""
-        return self.workload.extents[self.depth]
+        return self.matmul.extents[self.depth]
 
     @cached_property
     def batch(self) -> tuple[str, ...]:
@@ -107,7 +111,7 @@ class Product:
     @cached_property
     def batches(self) -> int:
         """The number of products."""
-        return prod(self.workload.extents[axis] for axis in self.batch)
+        return prod(self.matmul.extents[axis] for axis in self.batch)
 
     @property
     def left_runs_deep(self) -> bool:
@@ -147,23 +151,23 @@ class Product:
     def reach(self, beyond: int) -> int:
         """Return an integer above the offset of any element of any array, ``beyond`` rows, columns
         or terms past the end included."""
-        layouts = [self.layout(o) for o in (*self.workload.indexed, *self.workload.outputs)]
+        layouts = [self.layout(o) for o in (*self.matmul.indexed, *self.matmul.outputs)]
         return max(layout.size + beyond * max(layout.strides) for layout in layouts)
 
     @property
     def numbered(self) -> tuple[Array, ...]:
         """The arrays that each product of a batch has parts of."""
-        return (*self.workload.indexed, *self.workload.outputs)
+        return (*self.matmul.indexed, *self.matmul.outputs)
 
     @property
     def is_fused(self) -> bool:
         """Tell whether the sums go through an epilogue before they are written."""
-        return self.workload.epilogue is not None
+        return self.matmul.epilogue is not None
 
     @property
     def beside(self) -> tuple[Beside, ...]:
         """The operands that the epilogue reads."""
-        return tuple(Beside(self, operand) for operand in self.workload.epilogue_inputs)
+        return tuple(Beside(self, operand) for operand in self.matmul.epilogue_inputs)
 
     def written(self, row: Index, column: Index) -> Index:
         """Return the elements from the start of one product's output to its entry (row, column)."""
@@ -173,7 +177,7 @@ class Product:
         """Compute an element of the output from the sum ``total`` and the operands :attr:`beside`
         it, by name.
         """
-        epilogue = self.workload.epilogue
+        epilogue = self.matmul.epilogue
         return total if epilogue is None else epilogue.fold(meaning, {SUM: total, **beside})
 
     def layout(self, operand: Operand) -> Strided:
@@ -182,7 +186,7 @@ class Product:
         """
         first = self.depth if operand is self.right else self.row
         second = self.depth if operand is self.left else self.column
-        extents = self.workload.extents
+        extents = self.matmul.extents
         strides = (operand.stride(first), operand.stride(second))
         return strided((extents[first], extents[second]), strides)
 
@@ -192,7 +196,7 @@ class Product:
         assert isinstance(operand, Operand)
         offset = Index()
         for axis in reversed(self.batch):
-            extent = self.workload.extents[axis]
+            extent = self.matmul.extents[axis]
             offset += number % extent * operand.stride(axis)
             number = number // extent
         return offset
@@ -204,7 +208,7 @@ class Product:
         found: list[Numbering] = []
         unit = 1
         for axis in reversed(self.batch):
-            extent, stride = self.workload.extents[axis], operand.stride(axis)
+            extent, stride = self.matmul.extents[axis], operand.stride(axis)
             place = number // unit % extent
             if stride and found and stride == found[-1].step * found[-1].count:
                 last = found.pop()
@@ -217,22 +221,16 @@ class Product:
 
     def matrix_bytes(self, operand: Operand) -> int:
         """Return the bytes of what one product of the batch has of ``operand``."""
-        shared = (self.workload.extents[axis] for axis in self.batch if axis in operand.axes)
+        shared = (self.matmul.extents[axis] for axis in self.batch if axis in operand.axes)
         return operand.bytes // prod(shared)
 
 
-def why_no_product(workload: Contraction) -> str | None:
-    """Say why ``workload`` is no product of two matrices, nor a batch of them; None if it is
+def why_no_product(matmul: Matmul) -> str | None:
+    """Say why ``matmul`` is no product of two matrices, nor a batch of them; None if it is
     one."""
-    reductions = [axis.name for axis in workload.axes if axis.reduction]
-    if len(workload.factors) != 2 or len(workload.output.axes) < 2 or len(reductions) != 1:
-        return "needs two factors, two axes of the output and one that is summed over"
-    depth, own = reductions[0], [_alone(workload, operand) for operand in workload.factors]
-    if not all(own) or not any(_column(workload) in axes for axes in own):
-        return "needs one factor along each of two axes of the output, its fastest one among them"
-    for operand, axes in zip(workload.factors, own, strict=True):
-        if depth not in operand.axes:
-            return f"needs both factors along {depth}, which is summed over"
+    (depth,) = (axis.name for axis in matmul.axes if axis.reduction)
+    for operand in matmul.factors:
+        axes = _alone(matmul, operand)
         if _fastest(operand) not in (depth, axes[-1]):
             return f"{operand.name} is contiguous along {_fastest(operand)}, which numbers products"
     return None
@@ -242,47 +240,48 @@ def product_of(workload: Workload, packed: bool = False, sliced: bool = False) -
     """Return the oriented product that ``workload`` is, or why it is none, in words; with
     ``packed`` weights, and matrices that are ``sliced`` from larger ones, for those that read
     such."""
-    if not isinstance(workload, Contraction):
-        return workload.obstacle if isinstance(workload, Computation) else "needs a product"
-    if not packed and any(operand.packed for operand in workload.factors):
+    matmul = workload.matmul
+    if matmul is None:
+        return workload.obstacle
+    if not packed and any(operand.packed for operand in matmul.factors):
         return "reads no packed weights; needs matrices in rows or columns"
-    arrays = (*workload.factors, workload.output)
+    arrays = (*matmul.factors, matmul.output)
     if not sliced and (slices := [array.name for array in arrays if array.leading is not None]):
         return f"{slices[0]} is a slice of a larger matrix; needs dense ones"
-    return why_no_product(workload) or orient(workload)
+    return why_no_product(matmul) or orient(matmul)
 
 
-def orient(workload: Contraction) -> Product:
+def orient(matmul: Matmul) -> Product:
     """Return the product with columns along the output's fastest axis, and rows along the fastest
     of those that only the other factor has. One column of many rows is seen as one row of many
     columns, which lie in the same places."""
-    column = _column(workload)
-    (depth,) = (axis.name for axis in workload.axes if axis.reduction)
-    left, right = workload.factors
+    column = _column(matmul)
+    (depth,) = (axis.name for axis in matmul.axes if axis.reduction)
+    left, right = matmul.factors
     if column not in right.axes:
         left, right = right, left
-    return Product(workload, _alone(workload, left)[-1], column, depth, left, right)
+    return Product(matmul, _alone(matmul, left)[-1], column, depth, left, right)
 
 
 def _fastest(operand: Operand) -> str:
     return operand.axes[operand.order[-1]]
 
 
-def _column(workload: Contraction) -> str:
+def _column(matmul: Matmul) -> str:
     """Return the output's axis that vectors run along: its fastest one, or the next one if that has
     one element and both belong to one matrix."""
-    output = workload.output
+    output = matmul.output
     fastest = _fastest(output)
     before = output.axes[output.order[-2]]
-    own = [_alone(workload, operand) for operand in workload.factors]
-    alone = workload.extents[fastest] == 1 < workload.extents[before]
+    own = [_alone(matmul, operand) for operand in matmul.factors]
+    alone = matmul.extents[fastest] == 1 < matmul.extents[before]
     runs = output.stride(before) == 1
-    turns = alone and runs and not any(operand.packed for operand in workload.factors)
+    turns = alone and runs and not any(operand.packed for operand in matmul.factors)
     return before if turns and any(axes[-1:] == (before,) for axes in own) else fastest
 
 
-def _alone(workload: Contraction, operand: Operand) -> tuple[str, ...]:
+def _alone(matmul: Matmul, operand: Operand) -> tuple[str, ...]:
     """Return the output's axes that one factor alone has, from the slowest in memory."""
-    axes = [workload.output.axes[dimension] for dimension in workload.output.order]
-    having = {axis: [o for o in workload.factors if axis in o.axes] for axis in axes}
+    axes = [matmul.output.axes[dimension] for dimension in matmul.output.order]
+    having = {axis: [o for o in matmul.factors if axis in o.axes] for axis in axes}
     return tuple(axis for axis in axes if having[axis] == [operand])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -21,10 +20,9 @@ from tilewright.spaces.language.tree import AxisValue, Expression, Read
 from tilewright.spaces.registry import refusals
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
-from tilewright.spaces.workloads.computation import PROGRAM, Computation
-from tilewright.spaces.workloads.contraction import Contraction
-from tilewright.spaces.workloads.matmul import OWN_NAMES, PACKED, matmul
-from tilewright.spaces.workloads.workload import Parameter, Workload
+from tilewright.spaces.workloads.matmul import MATMUL, Matmul
+from tilewright.spaces.workloads.words import OWN_NAMES, PACKED, matmul
+from tilewright.spaces.workloads.workload import PROGRAM, Parameter, Workload
 
 
 def served(program: Program, target: Target) -> list[tuple[type[Template], str | None]]:
@@ -33,25 +31,29 @@ def served(program: Program, target: Target) -> list[tuple[type[Template], str |
 
 
 def workload_of(
-    program: Program, operator: str = PROGRAM, parameters: Mapping[str, Parameter] | None = None
+    asked: Program | Matmul,
+    operator: str = PROGRAM,
+    parameters: Mapping[str, Parameter] | None = None,
 ) -> Workload:
-    """Return the workload that computes a program, whoever called it so: a product of matrices if
-    it is one, and else the program itself, with numbers for its constants."""
-    written, program = program, without_constants(program)
-    made = matmul_workload(program)
-    if isinstance(made, str):
-        if packed := next((o.name for o in program.operands if o.packed and not o.coded), None):
-            raise InputError(f"{packed} is packed; allowed: one matrix of a product. {made}")
-        return Computation(operator, tuple((parameters or {}).items()), program, made, written)
-    return replace(made, asked=program)
+    """Return the workload that computes a program, whoever called it so. It is spelt as a product
+    of matrices if it is one."""
+    if isinstance(asked, Matmul):
+        return Workload(MATMUL, asked.parameters, None, matmul=asked)
+    program = without_constants(asked)
+    found = matmul_of(program)
+    if isinstance(found, Matmul):
+        return Workload(MATMUL, found.parameters, program, matmul=found)
+    if packed := next((o.name for o in program.operands if o.packed and not o.coded), None):
+        raise InputError(f"{packed} is packed; allowed: one matrix of a product. {found}")
+    return Workload(operator, tuple((parameters or {}).items()), asked, found)
 
 
-def matmul_workload(program: Program) -> Contraction | str:
-    """Return the workload that computes a program, or why there is none yet, in words.
+def matmul_of(program: Program) -> Matmul | str:
+    """Return the product of matrices that a program is, or why it is none, in words.
 
     It is one product of two matrices, or a batch of them, with at most one map after it. Several
     neighbouring axes may stand for the rows, the columns or the depth, as the batch and the
-    position of a token do; the workload's matrices are the same arrays, with such axes taken for
+    position of a token do; its matrices are the same arrays, with such axes taken for
     one.
     """
     sums = [stage for stage in program.stages if stage.reducer]
@@ -65,18 +67,18 @@ def matmul_workload(program: Program) -> Contraction | str:
     if program.conditions or len(program.stages) > 2 or len(program.outputs) > 1:
         return "needs one product, at most one map after it, one output and no condition"
     try:
-        return _Matmul(program, sums[0]).workload()
+        return _Reading(program, sums[0]).matmul()
     except InputError as reason:
         return str(reason)
 
 
 def names_in_matmul(program: Program) -> Mapping[str, str]:
-    """Map ``matmul``'s names of this workload's arrays to the names in a program that is a product
+    """Map ``matmul``'s names of arrays to the names in a program that is a product
     of matrices, where they differ; empty for any other program.
     """
-    if isinstance(matmul_workload(program), str):
+    if isinstance(matmul_of(program), str):
         return {}
-    made = _Matmul(program, next(stage for stage in program.stages if stage.reducer))
+    made = _Reading(program, next(stage for stage in program.stages if stage.reducer))
     return {"A": made.left.name, "B": made.right.name, "C": made.output.name}
 
 
@@ -85,7 +87,7 @@ NUMBERS = ("outer", "batch", "heads")
 """The axes of ``matmul`` that number products."""
 
 
-class _Matmul:
+class _Reading:
     """A program as ``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``, perhaps of a batch, where
     each axis of this may be several of the program's.
 
@@ -144,9 +146,8 @@ class _Matmul:
             (left, rows), (right, columns) = (right, columns), (left, rows)
         return self._matrix(left), self._matrix(right), rows, columns
 
-    def workload(self) -> Contraction:
-        """Describe it as the operator of that name; :class:`InputError` with the reason if there is
-        none."""
+    def matmul(self) -> Matmul:
+        """Spell it in words; :class:`InputError` with the reason if there are none."""
         extents: dict[str, Any] = {name: loop.extent for name, loop in self.axes.items()}
         return matmul(
             **extents,

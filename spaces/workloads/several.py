@@ -11,10 +11,9 @@ from functools import lru_cache
 
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.language.program import Output, Program
-from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.contraction import Contraction, Further, Operand
+from tilewright.spaces.workloads.matmul import Further, Matmul, Operand
 from tilewright.spaces.workloads.product import Product, orient, why_no_product
-from tilewright.spaces.workloads.served import matmul_workload, names_in_matmul
+from tilewright.spaces.workloads.served import matmul_of, names_in_matmul
 from tilewright.spaces.workloads.workload import Workload
 
 FACTORS = ("A", "B")
@@ -24,17 +23,15 @@ FACTORS = ("A", "B")
 def product_writing_several(workload: Workload) -> Product | str:
     """Return the oriented product that a program with several outputs is, or why it is none, in
     words. Its first output is one that is the sum, if there is such."""
-    if not isinstance(workload, Computation):
-        return "needs a product"
     return _product(workload.program)
 
 
 @lru_cache(maxsize=64)
 def _product(program: Program) -> Product | str:
-    found = list[tuple[str, Contraction, dict[str, str]]]()
+    found = list[tuple[str, Matmul, dict[str, str]]]()
     for output in program.outputs:
         alone = _alone(program, output)
-        made = matmul_workload(alone)
+        made = matmul_of(alone)
         if isinstance(made, str):
             return made
         found.append((output.name, made, dict(names_in_matmul(alone))))

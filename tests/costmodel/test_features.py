@@ -16,10 +16,10 @@ from tilewright.costmodel.features import (
 )
 from tilewright.costmodel.testing.toys import TileTemplate, points, product, toy_space
 from tilewright.spaces import backends
+from tilewright.spaces.operators import workload
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target
 from tilewright.spaces.testing.targets import made_up_cpu
-from tilewright.spaces.workloads.contraction import Axis, Contraction, Operand
 
 
 def test_every_feature_is_a_number_or_a_column():
@@ -64,13 +64,8 @@ def test_traffic_is_per_unit_of_work():
 
 
 def test_what_does_no_operations_is_measured_by_what_it_moves():
-    def copied(rows):
-        shape = (rows, 64)
-        taken, given = (Operand(x, "float32", shape, (0, 1), axes=("m", "n")) for x in "AC")
-        axes = (Axis("m", rows), Axis("n", 64))
-        return Contraction("copy", (("m", rows),), axes, (taken,), None, (), given, "float32")
-
-    small, large = (workload_features(copied(rows)) for rows in (64, 256))
+    copies = (workload("y[i, j] = x[i, j]", i=rows, j=64) for rows in (64, 256))
+    small, large = map(workload_features, copies)
     assert small["workload.intensity"] == large["workload.intensity"] == -3.0
     assert all(np.isfinite(list(small.values())))
 

@@ -30,7 +30,7 @@ from tilewright.spaces.cuda.intrinsics import device_text
 from tilewright.spaces.kernel import Kernel, Source, arguments
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import detect_target
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 
 SIZE = 4096 * 14336 * 2
 

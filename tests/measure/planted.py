@@ -11,7 +11,7 @@ from tilewright.spaces.language.evaluation import Elementwise
 from tilewright.spaces.language.functions import FUNCTIONS
 from tilewright.spaces.numerics.numbers import Arrays
 from tilewright.spaces.operators import workload
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 from tilewright.spaces.workloads.workload import Workload
 
 EPILOGUES = (
@@ -93,10 +93,10 @@ def product(epilogue: str, k: int, dtype: str, m: int = 24, n: int = 40) -> Work
 def stored(values: np.ndarray, work: Workload) -> np.ndarray:
     """Values rounded to the output's dtype, in a wide one."""
     with np.errstate(all="ignore"):
-        if work.output.element.is_integer:
-            limits = np.iinfo(work.output.element.numpy)
+        if work.outputs[0].element.is_integer:
+            limits = np.iinfo(work.outputs[0].element.numpy)
             return np.clip(np.rint(values), limits.min, limits.max)
-        return np.asarray(Arrays().cast(values, work.output.dtype)).astype(np.float64)
+        return np.asarray(Arrays().cast(values, work.outputs[0].dtype)).astype(np.float64)
 
 
 def right(work: Workload, inputs: Mapping[str, np.ndarray], seed: int) -> np.ndarray:
@@ -104,24 +104,24 @@ def right(work: Workload, inputs: Mapping[str, np.ndarray], seed: int) -> np.nda
     generator = np.random.default_rng(seed)
     kind = {"int32": np.int32, "float64": np.float64}.get(work.accumulator, np.float32)
     sums = inputs["A"].astype(kind) @ inputs["B"].astype(kind)
-    if work.epilogue is None:
+    if work.matmul.epilogue is None:
         return stored(sums, work)
     with np.errstate(all="ignore"):
-        given = {"x": sums, **work.beside_output(inputs)}
+        given = {"x": sums, **work.matmul.beside_output(inputs)}
         narrow = {name: array.astype(np.float32) for name, array in given.items()}
-        found = work.epilogue.fold(Float32(generator), narrow)
-        return stored(np.broadcast_to(found, work.output.shape), work)
+        found = work.matmul.epilogue.fold(Float32(generator), narrow)
+        return stored(np.broadcast_to(found, work.outputs[0].shape), work)
 
 
 def wrong(work: Workload, inputs: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
     """Results of mistakes, each with its name."""
-    k, sums = work.extents["k"], work.contract(inputs)
+    k, sums = work.extents["k"], work.matmul.contract(inputs)
     a, b = (inputs[name].astype(np.float64) for name in "AB")
 
     def given(x: np.ndarray, **operands: np.ndarray) -> np.ndarray:
-        return stored(work.finish(x, {**inputs, **operands}), work)
+        return stored(work.matmul.finish(x, {**inputs, **operands}), work)
 
-    yield "zeros", np.zeros(work.output.shape)
+    yield "zeros", np.zeros(work.outputs[0].shape)
     if k > 1:
         yield "first half left out", given(a[:, k // 2 :] @ b[k // 2 :])
         yield "second half left out", given(a[:, : k // 2] @ b[: k // 2])
@@ -129,12 +129,12 @@ def wrong(work: Workload, inputs: Mapping[str, np.ndarray]) -> Iterator[tuple[st
         yield f"term {term} left out", given(sums - np.outer(a[:, term], b[term]))
     exact = given(sums)
     most = np.argmax(np.where(np.isfinite(exact), np.abs(exact), -1))
-    spoilt = work.finish(sums, inputs).astype(np.float64)
+    spoilt = work.matmul.finish(sums, inputs).astype(np.float64)
     spoilt.flat[most] *= 0.95
     yield "largest off by 5 %", stored(spoilt, work)
-    if work.factors[0].dtype == work.output.dtype == "float32":
+    if work.matmul.factors[0].dtype == work.outputs[0].dtype == "float32":
         yield "sums rounded to bfloat16", given(_bfloat16(sums))
-    for operand in work.epilogue_inputs:
+    for operand in work.matmul.epilogue_inputs:
         for value in (0, 1):
             other = np.full_like(inputs[operand.name], value)
             yield f"{operand.name} taken for {value}", given(sums, **{operand.name: other})

@@ -55,7 +55,7 @@ def test_latency_grows_with_the_work(order):
 @pytest.mark.parametrize("numbers", [{"batch": 3}, {"batch": 2, "heads": 3}, {"heads": 3}])
 def test_a_batch_is_what_numpy_multiplies(numbers):
     batch = workload("matmul", m=5, n=4, k=6, dtype="float64", a="col", **numbers)
-    expected = batch.contract(batch.make_inputs(0))
+    expected = batch.matmul.contract(batch.make_inputs(0))
     np.testing.assert_allclose(np.matmul(*matrices(batch)), expected, rtol=1e-12)
 
 

@@ -54,7 +54,7 @@ class Plain(Template):
         return {name: np.ones(len(columns["rows_first"])) for name in QUANTITIES}
 
     def lower(self, schedule: Schedule) -> Kernel:
-        m, n, k = (axis.extent for axis in self.workload.axes)
+        m, n, k = self.workload.extents.values()
         rows, columns = f"for (int i = 0; i < {m}; ++i)", f"for (int j = 0; j < {n}; ++j)"
         loops = f"{rows} {columns}" if schedule["rows_first"] else f"{columns} {rows}"
         entry = self.entry(schedule)

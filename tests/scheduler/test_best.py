@@ -89,7 +89,7 @@ def test_what_was_measured_is_what_runs(tmp_path: Path) -> None:
         near = best(workload("matmul", m=24, n=32, k=20), TARGET, database)
         assert near.provenance == "transferred"
         for made in (predicted, call, near):
-            assert made.workload.output.shape == (24, 32)
+            assert made.workload.outputs[0].shape == (24, 32)
             check(made.workload, made(*arguments(made.workload)))
             assert str(made.schedule) in repr(made)
             assert "void" in made.source

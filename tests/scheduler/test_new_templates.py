@@ -26,7 +26,7 @@ from tilewright.spaces.cpu.abi import ABI_PRELUDE
 from tilewright.spaces.kernel import Call, Kernel, Source, arguments
 from tilewright.spaces.quantities import QUANTITIES
 from tilewright.spaces.template import Decision, Rule, Template
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 from tilewright.spaces.workloads.product import product_of
 from {folder}.code import body
 
@@ -72,7 +72,7 @@ def loop(axis, extent, schedule):
 PRODUCTS = '''\
 def body(work, schedule):
     """Products, element by element."""
-    m, n, k = (axis.extent for axis in work.axes)
+    m, n, k = work.extents.values()
     return f"""
       const float *a = buffers[0], *b = buffers[1]; float *c = buffers[2];
       for (int i = 0; i < {m}; i++) {loop("j", n, schedule)} {{
@@ -104,7 +104,7 @@ FOLDERS = {
     ),
     "own_greatest": (
         "The greatest of each row, and nothing else.",
-        "one = isinstance(workload, Computation) and str(workload.program.stages[-1])\n"
+        "one = str(workload.program.stages[-1])\n"
         '        only = "y[i] = max[j](x[i, j])"\n'
         '        return None if one == only else "needs the greatest of each row"',
         LOOP + GREATEST,

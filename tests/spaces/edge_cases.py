@@ -21,7 +21,6 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.served import names_in_matmul
 
 Arrays = Mapping[str, np.ndarray]
@@ -75,8 +74,7 @@ class Judged:
     @cached_property
     def _names(self) -> Mapping[str, str]:
         """The program's names of a product's operands."""
-        is_product = isinstance(self.work, Contraction)
-        return names_in_matmul(self.work.written) if is_product else {}
+        return names_in_matmul(self.work.written) if self.work.matmul else {}
 
     @cached_property
     def _inputs(self) -> Arrays:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tilewright.spaces.language import program
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.gradients import gradient
 from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
@@ -57,4 +56,4 @@ def backward(name: str, dtype: str = "float32") -> Workload:
 def other(name: str, dtype: str = "float32") -> Workload:
     """Another program of sums over pairs."""
     made = program(f"{OTHERS[name]}\n-> y, z", dtype=dtype, **EXTENTS[name])
-    return Computation("program", (), made, "")
+    return Workload("program", (), made, "")

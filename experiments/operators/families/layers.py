@@ -12,7 +12,6 @@ from typing import Any
 
 from experiments.operators.convolutions import LAYERS
 from experiments.operators.families.case import Case
-from tilewright.spaces.workloads.contraction import Contraction
 
 RESNET = tuple(dict.fromkeys(layer[:5] for layer in LAYERS))
 """ResNet-50's distinct ones: channels, size, outputs, window and stride."""
@@ -43,7 +42,7 @@ CASES = tuple(layer(*shape) for shape in _SHAPES)
 def image_and_filter(case: Case, tensors: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the arrays of a convolution, of a product of matrices too, in the order of its
     program."""
-    if not isinstance(case.workload, Contraction):
+    if not case.workload.matmul:
         return tensors["image"], tensors["filter"]
     words = dict(case.parameters)
     image = tensors["A"].reshape(words["n"], words["h"], words["w"], words["c"])

@@ -18,7 +18,7 @@ from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
 from tilewright.spaces.numerics.allowance import bounds_dtype
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 
 THREADS = 256
 

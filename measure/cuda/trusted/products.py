@@ -18,8 +18,9 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel, Launch
 from tilewright.spaces.numerics.allowance import ends
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.contraction import Contraction, Operand
+from tilewright.spaces.workloads.matmul import Operand
 from tilewright.spaces.workloads.product import Product, product_of
+from tilewright.spaces.workloads.workload import Workload
 
 TILE, DEPTH = 64, 16
 """Rows and columns of a block's tile, and terms of a step: a thread has 4 x 4 sums."""
@@ -41,7 +42,7 @@ _MULTIPLIED = f"""\
 """A step: both tiles in shared memory are multiplied once all threads have stored them."""
 
 
-def expect(workload: Contraction, scale: float = 1.0) -> Kernel:
+def expect(workload: Workload, scale: float = 1.0) -> Kernel:
     """Return ``(inputs, epilogue inputs, allowed)``: the workload in float64, and what is allowed.
 
     :class:`InputError` where it is no product of two matrices.
@@ -53,7 +54,7 @@ def expect(workload: Contraction, scale: float = 1.0) -> Kernel:
     across, down = (int(ceil_div(extent, TILE)) for extent in (product.columns, product.rows))
     blocks = (across * product.batches, down, 1)
     entry = f"tw_expect_{workload.digest}"
-    operands = (*workload.inputs, allowed_operand(workload.output))
+    operands = (*workload.inputs, allowed_operand(product.output))
     finish = "\n".join(f"        {line}" for line in _finish(product, operands, scale))
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({signature(operands)}) {{
@@ -91,7 +92,7 @@ def _fetch(product: Product, operand: Operand) -> str:
     axis = product.row if name == "left" else product.column
     source = f"(k0 + k) * {operand.stride(product.depth)} + side * {operand.stride(axis)}"
     source += _start(product, operand)
-    number = product.workload.factors.index(operand)
+    number = product.matmul.factors.index(operand)
     loaded = as_double(f"tw::load_global(in{number} + {source})", operand.dtype)
     return f"""\
     for (int e = t; e < {TILE * DEPTH}; e += {THREADS}) {{
@@ -116,16 +117,16 @@ def _start(product: Product, operand: Operand) -> str:
 
 def _finish(product: Product, operands: tuple[Array, ...], scale: float) -> list[str]:
     """Return the statements that store both ends of what is allowed for ``sum[i][j]``."""
-    workload, code = product.workload, Statements()
+    matmul, code = product.matmul, Statements()
     beside = {}
     for number, operand in enumerate(operands):
-        if operand in workload.epilogue_inputs:
+        if operand in matmul.epilogue_inputs:
             place = f"in{number} + {_place(product, operand)}"
             beside[operand.name] = code.variable(
                 as_double(f"tw::load_global({place})", operand.dtype)
             )
-    low, high = ends(workload, code, code.variable("sum[i][j]"), beside, scale)
-    kind, output = C_TYPES[operands[-1].dtype], workload.output
+    low, high = ends(matmul, code, code.variable("sum[i][j]"), beside, scale)
+    kind, output = C_TYPES[operands[-1].dtype], matmul.output
     return [
         *code.lines,
         f"const i64 place = {_place(product, output)};",

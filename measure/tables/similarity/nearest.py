@@ -83,7 +83,7 @@ def as_sizes(texts: Sequence[str]) -> list[dict[str, int]]:
 
 
 def _are_extents(values: Iterable[Any]) -> bool:
-    from tilewright.spaces.workloads.matmul import MAX_EXTENT
+    from tilewright.spaces.workloads.words import MAX_EXTENT
 
     sizes = list(values)
     kinds = set(map(type, sizes))  # numbers alone can be compared

@@ -12,10 +12,10 @@ from tilewright.scheduler.replay.parameters import parameter_quantities
 from tilewright.scheduler.replay.recording import Outcome, Recording, merged, recording
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language import program
 from tilewright.spaces.schedule import LARGEST, Schedule, Value
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision, Template
-from tilewright.spaces.workloads.contraction import Axis, Contraction, Operand
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_DECISIONS = 128
@@ -111,15 +111,6 @@ def by_size(value: Value) -> tuple[float, str]:
     return np.inf if np.isnan(number) else number, str(value)
 
 
-def _workload(kernel: str) -> Contraction:
+def _workload(kernel: str) -> Workload:
     """Stand for what the kernel computes, of which nothing but its name is known."""
-    return Contraction(
-        operator=kernel,
-        parameters=(),
-        axes=(Axis("i", 1),),
-        factors=(),
-        epilogue=None,
-        epilogue_inputs=(),
-        output=Operand("out", "float32", (1,), (0,), axes=("i",)),
-        accumulator="float32",
-    )
+    return Workload(kernel, (), program("out[i] = 0", i=1), "nothing but its name is known")

@@ -137,15 +137,15 @@ class ContractionCode:
 
     @property
     def _needs_finish(self) -> bool:
-        workload = self.product.workload
-        fused = workload.epilogue is not None or bool(workload.further)
+        matmul = self.product.matmul
+        fused = matmul.epilogue is not None or bool(matmul.further)
         return fused or self.memory.sums is not None
 
     @property
     def _finishes_blocks(self) -> bool:
         """True if the epilogue passes over rows of a block, and not of each tile: rows that lie a
         multiple of 4 KiB apart share few lines of L1, and several arrays of them do not fit."""
-        return bool(self.product.workload.further) and self.memory.sums is None
+        return bool(self.product.matmul.further) and self.memory.sums is None
 
     def _finish(self) -> list[str]:
         if not self._needs_finish:
@@ -295,10 +295,10 @@ class ContractionCode:
 
     def _finish_call(self, sums: str, row: Index, column: Index, sizes: str) -> str:
         """Return the call of the epilogue, after the last block of the depth."""
-        product, work = self.product, self.product.workload
+        product, matmul = self.product, self.product.matmul
         operands = [
             f"{pointer(product, o)} + {product.layout(o).emit(row, column)}"
-            for o in (*work.outputs, *work.epilogue_inputs)
+            for o in (*matmul.outputs, *matmul.epilogue_inputs)
         ]
         arguments = ", ".join([sums, *operands, sizes])
         return f"if (k + depth == {self.memory.steps}) {self.entry}_finish({arguments});"

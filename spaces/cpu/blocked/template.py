@@ -27,7 +27,6 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.open_axis import why_no_open_batch, why_no_open_rows
 from tilewright.spaces.workloads.product import Product, product_of
 from tilewright.spaces.workloads.several import product_writing_several
@@ -85,7 +84,7 @@ class BlockedTemplate(CpuTemplate):
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
         """Say why an axis cannot be open: only that of rows can, or the slowest of a batch, where
         one array is written."""
-        if self.product.workload.further:
+        if self.product.matmul.further:
             return "it writes several arrays"
         why_not = why_no_open_batch if self.product.batch else why_no_open_rows
         return why_not(self.product, axis)
@@ -97,7 +96,7 @@ class BlockedTemplate(CpuTemplate):
         return c_kernel(self.workload, self._prelude(), code)
 
     def _prelude(self) -> str:
-        if isinstance(self.workload, Contraction):
+        if self.workload.matmul:
             return super()._prelude()
         return prelude_of_programs(self.functions, self.cpu, "float32")
 
@@ -107,7 +106,7 @@ class BlockedTemplate(CpuTemplate):
         cpu = self.cpu
         least_depth = cpu.l1_bytes // (FLOAT * PANEL_WIDTH)
         depths = _geometric(least_depth, cpu.l2_bytes // (2 * FLOAT * PANEL_WIDTH), halves=True)
-        inputs = {operand.dtype for operand in self.product.workload.factors}
+        inputs = {operand.dtype for operand in self.product.matmul.factors}
         pairs = cpu.bf16_dot and inputs == {"bfloat16"}
         workers = cpu.even_workers
         ways = ("fma", "dot") if pairs else ("fma",)

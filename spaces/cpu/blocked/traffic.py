@@ -25,7 +25,7 @@ from tilewright.spaces.cpu.traffic import (
 )
 from tilewright.spaces.quantities import filled, widened
 from tilewright.spaces.template import Columns
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 from tilewright.spaces.workloads.product import Product
 
 TOTALS = {
@@ -80,8 +80,7 @@ def _work(product: Product, b: Blocking, lanes: int, values: Columns) -> dict[st
     bookkeeping = 3 * row_tiles * column_tiles * steps / values["unroll"]
     prefetches = product.matrix_bytes(product.right) / LINE_BYTES * values["prefetch"]
     chains = b.tile_rows * tile_vectors
-    work = product.workload
-    finished = (work.epilogue is not None) + len(work.further)
+    finished = (product.matmul.epilogue is not None) + len(product.matmul.further)
     return {
         "flops": 2 * rows * vectors * lanes * product.terms,
         "useful_flops": 2 * rows * columns * product.terms,
@@ -170,7 +169,7 @@ def _far_and_main(
     right_block = _term_bytes(values) * b.block_depth * b.block_columns
     left_block = _term_bytes(values) * b.block_depth * b.block_rows
     footprint = workers * (right_block + left_block)
-    everything = float(product.workload.least_bytes)
+    everything = float(product.matmul.least_bytes)
     left, right = (float(product.matrix_bytes(o)) for o in (product.left, product.right))
     right_turns = np.where(
         workers * right_block <= USABLE * target.l3_bytes, b.row_workers, b.row_blocks

@@ -52,7 +52,6 @@ from tilewright.spaces.language.ranges import ranges
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 MOST_ROWS = 384
@@ -180,4 +179,4 @@ class ChainedTemplate(CorrectedTemplate, CpuTemplate):
 
 
 def _has_ranges(workload: Workload) -> bool:
-    return isinstance(workload, Computation) and bool(ranges(workload.program).reductions)
+    return bool(ranges(workload.program).reductions)

@@ -139,7 +139,7 @@ class ThinCode:
 
     @property
     def _needs_finish(self) -> bool:
-        return self.product.workload.epilogue is not None or self._at.sums is not None
+        return self.product.matmul.epilogue is not None or self._at.sums is not None
 
     def _finish(self) -> list[str]:
         if not self._needs_finish:
@@ -225,7 +225,7 @@ class ThinCode:
         sums = f"sums + {self._at.sums.emit(0, column)}" if self._at.sums else output
         operands = [
             f"{pointer(product, o)} + {product.layout(o).emit(0, column)}"
-            for o in product.workload.epilogue_inputs
+            for o in product.matmul.epilogue_inputs
         ]
         arguments = ", ".join([sums, output, *operands, str(self._rows), columns])
         return f"{self.entry}_finish({arguments});"

@@ -29,7 +29,6 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.open_axis import why_no_open_batch, why_no_open_rows
 from tilewright.spaces.workloads.packing import PANEL
 from tilewright.spaces.workloads.product import orient, product_of
@@ -51,9 +50,10 @@ class Thin(CpuTemplate):
     dots: ClassVar[bool]
     packed: ClassVar[bool] = False
 
-    def __init__(self, workload: Contraction, target: Target) -> None:
+    def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.product = orient(workload)
+        assert workload.matmul
+        self.product = orient(workload.matmul)
         self.lanes = self.cpu.lanes(FLOAT)
         self.terms = 2 if self._has_pairs() else 1
         self.few = self.product.rows <= FEW_ROWS
@@ -126,7 +126,7 @@ class Thin(CpuTemplate):
     def _has_pairs(self) -> bool:
         """Tell whether the dot instruction applies: it does twice the work of an FMA, so that it
         always pays."""
-        dtypes = {operand.dtype for operand in self.product.workload.factors}
+        dtypes = {operand.dtype for operand in self.product.matmul.factors}
         product = self.product
         pairs = dtypes == {"bfloat16"} and product.has_pairs(product.left)
         right = not product.right_runs_deep or product.has_pairs(product.right)

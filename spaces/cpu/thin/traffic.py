@@ -167,7 +167,7 @@ class _Traffic:
 
     @property
     def _is_fused(self) -> bool:
-        return self.product.workload.epilogue is not None
+        return self.product.matmul.epilogue is not None
 
     # -- memory ------------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class _Traffic:
         in_l2 = self.reread <= USABLE * cpu.l2_bytes
         chunks = self.b.depth_chunks
         partial = 2.0 * FLOAT * self.rows * self.width * (chunks > 1) * chunks
-        everything = float(self.product.workload.least_bytes)
+        everything = float(self.product.matmul.least_bytes)
         packed = 2.0 * FLOAT * self.rows * float(self.product.terms) * self.values["pack_left"]
         return {
             "near_bytes": (
@@ -225,7 +225,7 @@ class _Traffic:
         cpu, near = self.template.cpu, self.reread + self.tile
         return {
             **footprints(cpu, near, self.reread),
-            "far_fraction": float(self.product.workload.least_bytes) / cpu.l3_bytes,
+            "far_fraction": float(self.product.matmul.least_bytes) / cpu.l3_bytes,
         }
 
     # -- workers -----------------------------------------------------------------------------

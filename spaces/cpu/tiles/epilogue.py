@@ -11,7 +11,7 @@ from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.cpu.vectors.vector_code import VectorCode, loaded
 from tilewright.spaces.epilogue.expression import SUM, Epilogue
 from tilewright.spaces.language.text import Written
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 from tilewright.spaces.workloads.product import Product
 
 
@@ -32,16 +32,16 @@ def finish_function(
     runs over vectors in L1 and not over accumulators in registers: one copy of the epilogue serves
     all tile shapes, at the price of one load and one store for each vector.
     """
-    workload = product.workload
-    first = [("c", workload.output, workload.epilogue)]
-    further = [(operand_name(f.array.name), f.array, f.epilogue) for f in workload.further]
-    unfinished = own_sums or workload.epilogue is not None
+    matmul = product.matmul
+    first = [("c", matmul.output, matmul.epilogue)]
+    further = [(operand_name(f.array.name), f.array, f.epilogue) for f in matmul.further]
+    unfinished = own_sums or matmul.epilogue is not None
     written = [*(first if unfinished else ()), *further]
     arguments = [
         *(f"{C_TYPES[array.dtype]} *{pointer}" for pointer, array, _ in (*first, *further)),
         *(
             f"const {C_TYPES[operand.dtype]} *{operand_name(operand.name)}"
-            for operand in workload.epilogue_inputs
+            for operand in matmul.epilogue_inputs
         ),
     ]
 
@@ -77,7 +77,7 @@ def _value(product: Product, epilogue: Epilogue | None, i: Index, j: Index) -> s
     """Return an epilogue of ``x`` as a vector expression."""
     if epilogue is None:
         return "x"
-    beside = product.workload.epilogue_inputs
+    beside = product.matmul.epilogue_inputs
     loads = {o.name: Written(_load(product, o, i, j)) for o in beside}
     return epilogue.fold(VectorCode(), {SUM: Written("x"), **loads}).text
 

@@ -35,7 +35,7 @@ def tile_heights(rows: int, tile: int, is_open: bool) -> list[int]:
 def open_rows(product: Product) -> str:
     """Return the C declaration of ``rows_given``, the number of rows of a call, in a worker's
     function."""
-    return f"const long rows_given = {open_extent(product.workload.operands)};"
+    return f"const long rows_given = {open_extent(product.matmul.operands)};"
 
 
 def batches_given(product: Product, is_open: bool) -> int | str:
@@ -43,8 +43,8 @@ def batches_given(product: Product, is_open: bool) -> int | str:
     gives the extent of the slowest axis, up to the product's."""
     if not is_open:
         return product.batches
-    each = product.batches // product.workload.extents[product.batch[0]]
-    return f"({open_extent(product.workload.operands)} * {each})"
+    each = product.batches // product.matmul.extents[product.batch[0]]
+    return f"({open_extent(product.matmul.operands)} * {each})"
 
 
 def tile_choice(
@@ -88,7 +88,7 @@ def pointers(product: Product, left: Stream, right: Stream, number: Index = _FIR
     for i, operand in enumerate(product.numbered):
         stream = streams.get(operand.name)
         c_type = stream.c_type if stream else C_TYPES[operand.dtype]
-        written = any(operand is output for output in product.workload.outputs)
+        written = any(operand is output for output in product.matmul.outputs)
         constant = "" if written else "const "
         start = product.start(operand, number) // (2 if stream and stream.dtype == PAIR else 1)
         place = f"call->buffers[{product.buffers[i] if product.buffers else i}]"

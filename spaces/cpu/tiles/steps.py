@@ -15,7 +15,7 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.layout import Panels, Strided, panels, strided
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.dtypes import dtype
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 from tilewright.spaces.workloads.packing import PANEL
 from tilewright.spaces.workloads.product import Product
 

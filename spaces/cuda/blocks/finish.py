@@ -17,7 +17,6 @@ from tilewright.spaces.kernel import arguments
 from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.product import Beside
-from tilewright.spaces.workloads.workload import Workload
 
 SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
 """The C types of sums by their dtype."""
@@ -25,17 +24,19 @@ SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
 _WHOLE = "whole_"
 
 
-def sum_dtype(workload: Workload) -> str:
+def sum_dtype(product: Tiled) -> str:
     """Return the dtype that sums have when they are finished: float16 ones are widened first."""
-    return "float32" if workload.accumulator == "float16" else workload.accumulator
+    accumulator = product.whole.accumulator
+    return "float32" if accumulator == "float16" else accumulator
 
 
-def why_no_finish(workload: Workload) -> str | None:
-    """Return why kernels cannot finish this workload's output, in words; None if they can."""
-    if workload.accumulator != "float64" or not workload.functions:
+def why_no_finish(product: Tiled) -> str | None:
+    """Return why kernels cannot finish this product's output, in words; None if they can."""
+    whole = product.whole
+    if whole.accumulator != "float64" or not whole.functions:
         return None
     return (
-        f"the epilogue calls {', '.join(sorted(workload.functions))}; "
+        f"the epilogue calls {', '.join(sorted(whole.functions))}; "
         "functions are float32, allowed beside float64 sums: arithmetic only"
     )
 
@@ -45,10 +46,10 @@ def why_no_sum(product: Tiled) -> str | None:
 
     Accumulators may be too small, or a dtype of an array not known.
     """
-    for array in product.workload.operands:
+    for array in product.whole.operands:
         if array.dtype in ("int64", "uint8", "bool"):
             return f"{array.name} is {array.dtype}; allowed of whole numbers: int8, int32"
-    accumulator = dtype(product.workload.accumulator)
+    accumulator = dtype(product.whole.accumulator)
     if not accumulator.is_integer:
         return None
     each = prod(1 << (8 * o.element.bytes - 1) for o in (product.left, product.right))
@@ -61,7 +62,7 @@ def why_no_sum(product: Tiled) -> str | None:
 def prelude(product: Tiled) -> str:
     """Return the C functions that the epilogue calls, and those that find segments of rows."""
     found = PRELUDE if reads_tables(product) else ""
-    return scalar_math.prelude(product.workload.functions) + found
+    return scalar_math.prelude(product.whole.functions) + found
 
 
 def signature(product: Tiled, workspace: bool = False, maps: Sequence[str] = ()) -> str:
@@ -74,7 +75,7 @@ def signature(product: Tiled, workspace: bool = False, maps: Sequence[str] = ())
     """
     inputs, outputs = (
         [replace(o, name=parameter_name(product, o)) for o in operands]
-        for operands in (product.workload.inputs, product.workload.outputs)
+        for operands in (product.whole.inputs, product.whole.outputs)
     )
     return parameters(arguments(inputs, outputs), workspace, maps, product.is_open)
 
@@ -254,21 +255,21 @@ class Finish:
 
     @property
     def _double(self) -> bool:
-        return self.product.workload.accumulator == "float64"
+        return self.product.whole.accumulator == "float64"
 
     def _value(self, total: str, i: int, width: int, given: str) -> str:
         """Return C text of element ``i`` of ``width`` of the output, in its own type."""
-        workload, output = self.product.workload, self.output.dtype
+        output = self.output.dtype
         number = self._number(total, i, width, given)
         if output == ("float64" if self._double else "float32"):
             return number
-        if not self.product.is_fused and output == sum_dtype(workload):
+        if not self.product.is_fused and output == sum_dtype(self.product):
             return total
         return f"tw::from_float<{C_TYPES[output]}>({number})"
 
     def _number(self, total: str, i: int, width: int, given: str = "") -> str:
         """Return C text of the same before it is rounded: a float, or a double of double sums."""
-        x = total if self._double else _as_float(total, sum_dtype(self.product.workload))
+        x = total if self._double else _as_float(total, sum_dtype(self.product))
         if not self.product.is_fused:
             return x
         elements = {each.name: Value(self._element(each, i, width)) for each in self._loaded}

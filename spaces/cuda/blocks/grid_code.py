@@ -72,7 +72,7 @@ class GridCode(Plan, ABC):
     @property
     def kind(self) -> str:
         """The C type of the sums."""
-        return SUM_TYPES[sum_dtype(self.product.workload)]
+        return SUM_TYPES[sum_dtype(self.product)]
 
     @cached_property
     def partial(self) -> PartialSums:
@@ -82,7 +82,7 @@ class GridCode(Plan, ABC):
 
     def kernel(self, prelude: str) -> Kernel:
         """Return the kernel with its launch; ``prelude`` defines what the epilogue calls."""
-        workload = self.product.workload
+        whole = self.product.whole
         launch = Launch(
             self.grid.blocks,
             (self.threads, 1, 1),
@@ -91,7 +91,7 @@ class GridCode(Plan, ABC):
         )
         call = Call(
             self.entry,
-            arguments(workload.inputs, workload.outputs),
+            arguments(whole.inputs, whole.outputs),
             self.partial.workspace_bytes,
             self.partial.zeroed_bytes,
             (launch,),

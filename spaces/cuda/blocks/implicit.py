@@ -23,7 +23,6 @@ from tilewright.spaces.language.meaning import Meaning
 from tilewright.spaces.language.program import Operand, Output
 from tilewright.spaces.language.tree import Expression
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.open_axis import why_no_open_rows, why_not_outermost
 from tilewright.spaces.workloads.product import Product, product_of
 from tilewright.spaces.workloads.workload import Workload
@@ -73,6 +72,11 @@ class ImplicitProduct:
     view: PlacedProduct
     is_open: bool = field(default=False, kw_only=True)
     """True if each call gives the extent of the slowest axis of the rows."""
+
+    @property
+    def whole(self) -> Workload:
+        """All products together: their arrays, dtypes and amounts."""
+        return self.workload
 
     @property
     def rows_each(self) -> int:
@@ -226,7 +230,7 @@ def tiled_product_of(workload: Workload) -> Tiled | str:
 
     Factors that are no matrices in memory are gathered.
     """
-    if not isinstance(workload, Computation):
+    if workload.matmul:
         return product_of(workload, sliced=True)
     view = placed_product_of(workload)
     if isinstance(view, str):

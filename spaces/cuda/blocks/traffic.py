@@ -90,7 +90,7 @@ def grid_quantities(
     near = total_steps * (blocks.rows + blocks.columns) * blocks.depth * element
     passes = SENT * (splits - 1) + np.where(through_memory, 2.0 * splits + 1, 0.0)
     exchange = passes * tiles * 4 * tile_elements
-    useful = float(product.workload.flops)
+    useful = float(product.whole.flops)
     rounds = ceil_div(steps, splits) / blocks.ahead
     quantities = {
         "flops": 2 * total_steps * tile_elements * blocks.depth,
@@ -135,7 +135,7 @@ def _from_memory(
     tall = high * blocks.rows / product.reuse(product.left)
     broad = long * blocks.columns / product.reuse(product.right)
     loaded = waves * (tall + broad) * product.terms * float(element)
-    everything = float(product.workload.least_bytes)
+    everything = float(product.whole.least_bytes)
     streamed = loaded * product.batches + product.output.bytes
     at_work = np.clip(slots / (columns["splits"] * rows * wide), 1, product.batches)
     fits = everything / product.batches * at_work <= USABLE * target.l2_bytes

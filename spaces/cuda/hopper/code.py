@@ -47,8 +47,8 @@ class HopperCode:
             tensor_maps=tuple(self.tensor_maps.values()),
             open_grid=plan.grid.open_grid,
         )
-        workload, workspace = plan.product.workload, plan.split.workspace_bytes
-        given = arguments(workload.inputs, workload.outputs)
+        whole, workspace = plan.product.whole, plan.split.workspace_bytes
+        given = arguments(whole.inputs, whole.outputs)
         call = Call(self.entry, given, workspace, workspace, (launch,))
         return Kernel(Source("cuda", prelude, self.source), call)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tilewright.spaces.cuda.blocks.implicit import Tiled
 from tilewright.spaces.cuda.blocks.segments import segments_of
 from tilewright.spaces.cuda.hopper.tile import why_no_tensor_map
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 from tilewright.spaces.workloads.product import Product
 
 

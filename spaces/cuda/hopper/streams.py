@@ -16,8 +16,8 @@ INTENSITY = 256
 
 def has_streams(product: Tiled, target: CudaTarget) -> bool:
     """Return true if memory limits the product and some operand is larger than L2."""
-    workload, operands = product.workload, (product.left, product.right)
-    is_read = workload.flops < INTENSITY * workload.least_bytes
+    whole, operands = product.whole, (product.left, product.right)
+    is_read = whole.flops < INTENSITY * whole.least_bytes
     return is_read and any(is_streamed(operand, target) for operand in operands)
 
 

@@ -19,7 +19,7 @@ from tilewright.spaces.algebra.mapping import repeat
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 from tilewright.spaces.workloads.product import Numbering, Product
 
 ATOM = 8
@@ -59,7 +59,7 @@ def matrix_map(
 
     The matrices of a batch lie along further dimensions.
     """
-    extents, size = product.workload.extents, operand.element.bytes
+    extents, size = product.whole.extents, operand.element.bytes
     spec = TensorMapSpec(
         operand.name,
         operand.dtype,

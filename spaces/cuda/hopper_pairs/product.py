@@ -11,7 +11,6 @@ from tilewright.spaces.derivation.products.pairs import Pair, pair_in
 from tilewright.spaces.language.meaning import Meaning
 from tilewright.spaces.language.program import Operand
 from tilewright.spaces.language.tree import Expression
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 T = TypeVar("T")
@@ -58,7 +57,7 @@ class MultipliedPair(PairedProduct):
 def multiplied_pair_of(workload: Workload) -> MultipliedPair | str:
     """Return the pair of products that ``workload`` is; or why tiles cannot compute it, in
     words."""
-    if not isinstance(workload, Computation):
+    if workload.matmul:
         return "it is one product of matrices"
     pair = pair_in(workload.program)
     if isinstance(pair, str):

@@ -196,7 +196,7 @@ class MmaCode(BlockCode):
     @property
     def _is_packed(self) -> bool:
         """True if sums are kept in float16, two in a register, until they are finished."""
-        return self.product.workload.accumulator == "float16"
+        return self.product.whole.accumulator == "float16"
 
     def _declare_packed(self) -> list[str]:
         return [f"u32 packed[{self.accumulated.count}][2] = {{}};"] if self._is_packed else []

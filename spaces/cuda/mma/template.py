@@ -60,8 +60,8 @@ class Mma(BlockTemplate):
         kinds = {product.left.dtype, product.right.dtype}
         if len(kinds) > 1 or not kinds <= set(INSTRUCTIONS):
             return f"multiplies {' by '.join(sorted(kinds))}; allowed: {', '.join(INSTRUCTIONS)}"
-        if "int8" in kinds and product.workload.accumulator != "int32":
-            return f"int8 is summed in {product.workload.accumulator}; allowed: int32"
+        if "int8" in kinds and product.whole.accumulator != "int32":
+            return f"int8 is summed in {product.whole.accumulator}; allowed: int32"
         feature = "mma_fp8" if kinds.pop().startswith("float8") else "mma"
         return None if target.has(feature) else f"{target.name} lacks the instruction ({feature})"
 

@@ -46,7 +46,7 @@ class SimtCode(BlockCode):
     @property
     def element(self) -> str:
         """The dtype that operands are multiplied in: that of the sums."""
-        return sum_dtype(self.product.workload)
+        return sum_dtype(self.product)
 
     @property
     def bytes(self) -> int:

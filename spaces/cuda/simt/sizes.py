@@ -20,7 +20,7 @@ class SimtSizes(RingSizes):
     @property
     def bytes(self) -> int:
         """Bytes of an element in shared memory."""
-        return dtype(sum_dtype(self.product.workload)).bytes
+        return dtype(sum_dtype(self.product)).bytes
 
     def vectors(self, c: Any) -> tuple[Any, Any]:
         """Return rows and columns that a thread reads at once from shared memory."""

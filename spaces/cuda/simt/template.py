@@ -44,10 +44,10 @@ class Simt(BlockTemplate):
     @classmethod
     def refuses_product(cls, product: Tiled, target: CudaTarget) -> str | None:
         """Return why a product has a dtype or an epilogue beyond this GPU, in words; else None."""
-        for operand in product.workload.operands:
+        for operand in product.whole.operands:
             if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
-        return why_no_finish(product.workload) or why_too_long(product)
+        return why_no_finish(product) or why_too_long(product)
 
     def restrictions(self) -> Sequence[Rule]:
         """Return the rules; see ``spaces.cuda.simt.rules``."""

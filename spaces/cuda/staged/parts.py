@@ -25,7 +25,6 @@ from tilewright.spaces.staged.partition import (
 )
 from tilewright.spaces.staged.template import Staged
 from tilewright.spaces.template import Template
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -75,7 +74,7 @@ def _serving(target: CudaTarget) -> Serving:
     without_rows = first_of([t for t in others if t is not CudaRows], target)
 
     def serving(workload: Workload) -> type[Template] | str:
-        multiplies = isinstance(workload, Computation) and why_product(workload.program)
+        multiplies = not workload.matmul and why_product(workload.program)
         found = (without_rows if multiplies else first)(workload)
         idle = found is CudaChained and CudaChained.leaves_idle(workload, target)
         return idle or found

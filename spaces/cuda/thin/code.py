@@ -87,7 +87,7 @@ class ThinCode(GridCode):
     @cached_property
     def place(self) -> Place:
         """The place in shared memory where sums of warps meet."""
-        return Place(self.tile, dtype(sum_dtype(self.product.workload)).bytes)
+        return Place(self.tile, dtype(sum_dtype(self.product)).bytes)
 
     @property
     def sums_in_thread(self) -> int:

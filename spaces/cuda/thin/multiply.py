@@ -66,7 +66,7 @@ class ThinMultiply(ABC):
     @property
     def sum_kind(self) -> str:
         """The C type of the sums."""
-        return SUM_TYPES[sum_dtype(self.tile.thin.product.workload)]
+        return SUM_TYPES[sum_dtype(self.tile.thin.product)]
 
     @property
     def kind(self) -> str:
@@ -229,7 +229,7 @@ class MultiplyAdds(ThinMultiply):
 
     def _converted(self, element: str) -> str:
         source = self.tile.thin.large.dtype
-        target = sum_dtype(self.tile.thin.product.workload)
+        target = sum_dtype(self.tile.thin.product)
         if dtype(source).bytes == dtype(target).bytes:
             return element
         return f"tw::to_float({element})" if target == "float32" else f"({self.sum_kind}){element}"

@@ -12,7 +12,7 @@ from math import gcd
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.cuda.abi import OPEN_EXTENT
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 from tilewright.spaces.workloads.product import Product
 
 MOST_FEW = 16

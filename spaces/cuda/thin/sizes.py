@@ -40,7 +40,7 @@ class ThinSizes(BlockSizes):
     @property
     def sum_bytes(self) -> int:
         """Bytes of a sum."""
-        return dtype(sum_dtype(self.product.workload)).bytes
+        return dtype(sum_dtype(self.product)).bytes
 
     def threads(self, c: Any) -> Any:
         """Return the threads of a block."""

@@ -29,7 +29,6 @@ from tilewright.spaces.quantities import widened
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.open_axis import why_no_open_rows
 from tilewright.spaces.workloads.product import orient, product_of
 from tilewright.spaces.workloads.workload import Workload
@@ -44,9 +43,10 @@ class CudaThin(CudaTemplate):
     name: ClassVar[str] = "thin"
     version: ClassVar[int] = 2
 
-    def __init__(self, workload: Contraction, target: Target) -> None:
+    def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.product = orient(workload)
+        assert workload.matmul
+        self.product = orient(workload.matmul)
         self.sizes = ThinSizes(self.product)
         self.decisions = _decisions(self.sizes)
         self.rules = tuple(thin_rules(self.sizes, self.cuda, self.decisions))
@@ -63,7 +63,7 @@ class CudaThin(CudaTemplate):
         product = product_of(workload, sliced=True)
         if isinstance(product, str):
             return product
-        if reason := why_no_finish(product.workload) or why_no_sum(product):
+        if reason := why_no_finish(product) or why_no_sum(product):
             return reason
         few = min(product.rows, product.columns)
         if few > MOST_FEW:

@@ -93,7 +93,7 @@ class CudaWindows(CudaTemplate):
         multiplies = 2 * tall * across
         loads = tall * (4 if sizes.image.runs.paired else 8) + across + 2
         fills = sizes.vectors(c) * 20 / 32 + ceil_div(wide * sizes.depth, 32) * 20 / c["coarsening"]
-        main = float(product.workload.least_bytes)
+        main = float(product.whole.least_bytes)
         shared = sizes.shared_bytes(c)
         registers = np.minimum(sizes.registers(c), sizes.register_limit(self.cuda, c))
         occupancy = Occupancy(
@@ -101,7 +101,7 @@ class CudaWindows(CudaTemplate):
         )
         quantities = {
             "flops": 2.0 * tiles * rows * wide * sizes.depth,
-            "useful_flops": float(product.workload.flops),
+            "useful_flops": float(product.whole.flops),
             "instructions": tiles * (warps * steps * (multiplies + 2.5 * loads) + fills),
             "register_bytes": 1.0 * tiles * warps * steps * (tall + across) * 512,
             "near_bytes": tiles * (sizes.vectors(c) * sizes.vector_bytes * 1.0)

@@ -32,7 +32,6 @@ from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -146,7 +145,7 @@ def placed_product_of(workload: Workload) -> PlacedProduct | str:
 def written_product_of(workload: Workload) -> PlacedProduct | str:
     """Return the product that ``workload`` is, with one output or several, or why it is none, in
     words."""
-    if not isinstance(workload, Computation):
+    if workload.matmul:
         return "it is a product of matrices as they lie; nothing in it has a place of its own"
     return _written_product_in(workload.program)
 

@@ -13,6 +13,7 @@ from tilewright.costmodel.model import XGBoostModel
 from tilewright.costmodel.testing.toys import examples, points, product, toy_space
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.testing.targets import made_up_cpu
+from tilewright.spaces.workloads.workload import Workload
 
 
 def measured(m: int, count: int = 120, machine=None, **parameters):
@@ -71,11 +72,12 @@ def test_a_workload_is_seen_in_whatever_spelling_it_was_learned():
 @pytest.mark.parametrize("split", [Split.WORKLOAD, Split.OPERATOR])
 def test_a_workload_is_seen_although_nobody_reads_its_text_any_more(split):
     """As of an operator that another version of this program had."""
+
+    def older(work: Workload) -> Workload:
+        return Workload(f"old_{work.extents['m']}", work.parameters, work.program)
+
     known = measured(512) + measured(384)
-    old = [
-        replace(e, workload=replace(e.workload, operator=f"old_{e.workload.extents['m']}"))
-        for e in known
-    ]
+    old = [replace(e, workload=older(e.workload)) for e in known]
     model = trained(old)
     assert model.workloads == []
     parts = evaluated(model, old, split).parts

@@ -42,7 +42,7 @@ built = builder.build(candidates)
 server_binary()  # compiled before, if nobody has: that takes memory of its own
 print("begin", flush=True)
 assert all(m.status is not Status.ERROR for m in runner.run(job, built))
-print(sum(work.output.bytes + c.kernel.call.workspace_bytes for c in candidates), flush=True)
+print(sum(work.outputs[0].bytes + c.kernel.call.workspace_bytes for c in candidates), flush=True)
 """
 
 

@@ -15,7 +15,7 @@ from tilewright.measure.cpu.problem import index_of
 from tilewright.measure.cpu.runner import CRunner
 from tilewright.measure.records.measurement import ErrorKind, Status
 from tilewright.measure.testing.runner import RunnerContract
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 
 
 class TestCRunner(RunnerContract):

@@ -10,7 +10,7 @@ from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulated, Emulator
 from tilewright.spaces.cuda.abi import parameters
 from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 
 EAGER = INTERLEAVINGS[0]
 

@@ -18,7 +18,6 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 H200: CudaTarget = cuda_target("sm_90a")
@@ -43,7 +42,7 @@ def kernels(
 
 def complaint(
     emulator: Emulator,
-    workload: Computation,
+    workload: Workload,
     kernel: Kernel,
     inputs: Inputs,
     expected: Inputs,
@@ -65,7 +64,7 @@ def complaint(
 
 def complaints(
     emulator: Emulator,
-    workload: Computation,
+    workload: Workload,
     made: Sequence[Kernel],
     inputs: Sequence[Inputs],
     orders: Sequence[Interleaving] = (Interleaving("eager"),),

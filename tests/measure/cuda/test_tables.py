@@ -119,7 +119,7 @@ def test_long_sums_have_other_inputs_too():
 def test_products_that_the_device_draws_have_edges():
     """They are made on the host from what the device has drawn, which is back in the end."""
     work = workload("matmul m=45 n=33 k=20 dtype=float16 b=col epilogue=relu(x)")
-    bounds = oracle.allowed_operand(work.output)
+    bounds = oracle.allowed_operand(work.outputs[0])
     with MeasuringSession(EmulatedDevice(), work, 1, pulse_steps=1) as session:
         arrays = (*work.inputs, bounds)
         before = [session.array(array) for array in arrays]

@@ -15,7 +15,7 @@ from tilewright.measure.testing.made_up import TARGET, attempt, measured, schedu
 from tilewright.spaces.language import program
 from tilewright.spaces.operators import workload
 from tilewright.spaces.validation.canonical import canonical_json
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 THREADS = replace(TARGET, threads=2)
 
@@ -157,10 +157,10 @@ def test_many_attempts_are_given_their_keys_in_pieces(tmp_path):
 SELECTING = "y[m, n] = select(sum[k](a[m, k] * b[k, n]) > 0, log(sum[k](a[m, k] * b[k, n])), 0)"
 
 
-def as_a_program(text: str) -> Computation:
+def as_a_program(text: str) -> Workload:
     """What a product was whose epilogue was not known as one."""
     made = program(text, m=4, n=5, k=6)
-    return Computation("program", (("text", text), ("m", 4), ("n", 5), ("k", 6)), made, "")
+    return Workload("program", (("text", text), ("m", 4), ("n", 5), ("k", 6)), made, "")
 
 
 def test_programs_become_the_products_that_they_are(tmp_path):

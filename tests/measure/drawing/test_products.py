@@ -24,12 +24,12 @@ def test_the_reference_fits_the_inputs(parameters):
     source = ProductInputs(work, 1)
     for seed in range(5):
         draw = source.draw(seed)
-        low, high = draw.allowed()[work.output.name]
-        assert low.shape == high.shape == work.output.shape
-        sums = work.contract(draw.inputs)
-        for found, exact in zip((low, high), allowed(work, sums, draw.inputs), strict=True):
+        low, high = draw.allowed()[work.outputs[0].name]
+        assert low.shape == high.shape == work.outputs[0].shape
+        sums = work.matmul.contract(draw.inputs)
+        for found, exact in zip((low, high), allowed(work.matmul, sums, draw.inputs), strict=True):
             np.testing.assert_allclose(found, exact, rtol=1e-6)
-        rounded = work.output.element.cast(work.reference(draw.inputs))
+        rounded = work.outputs[0].element.cast(work.matmul.reference(draw.inputs))
         assert agrees(rounded, low, high).all()
 
 
@@ -42,8 +42,8 @@ def test_inputs_keep_dtype_and_shape_and_change_with_the_seed(parameters):
         assert first[operand.name].dtype == operand.element.numpy
         assert first[operand.name].shape == operand.shape
         assert (np.abs(first[operand.name]) == np.abs(second[operand.name])).all()
-    assert any((first[o.name] != second[o.name]).any() for o in work.factors)
-    lows = [source.draw(seed).allowed()[work.output.name][0] for seed in range(1, 6)]
+    assert any((first[o.name] != second[o.name]).any() for o in work.matmul.factors)
+    lows = [source.draw(seed).allowed()[work.outputs[0].name][0] for seed in range(1, 6)]
     assert any((low != lows[0]).any() for low in lows)
 
 
@@ -60,7 +60,7 @@ def test_rows_columns_and_terms_flip_independently():
 
 def test_a_reduction_over_one_operand_alone_keeps_its_signs():
     """Nothing would take back what they do to the sums."""
-    work = workload("matmul", m=4, n=3, k=8)
+    work = workload("matmul", m=4, n=3, k=8).matmul
     left, right = work.factors
     assert _axes_flipped_in(left, work) == ["m", "k"]
     assert _axes_flipped_in(right, work) == ["n", "k"]

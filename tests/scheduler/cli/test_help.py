@@ -27,9 +27,9 @@ def test_help_can_be_copied(capsys, command):
         name, operator, *rest = shlex.split(line.split(">")[0].replace("=*", "=8"))
         assert name in COMMANDS
         made = workload(operator, **dict(w.split("=", 1) for w in rest if w[0] != "-" and "=" in w))
-        assert ("epilogue" in line) == (made.epilogue is not None)
-        if made.epilogue is not None:
-            assert made.epilogue_inputs[0].axes == ("n",)
+        assert ("epilogue" in line) == (made.matmul.epilogue is not None)
+        if made.matmul.epilogue is not None:
+            assert made.matmul.epilogue_inputs[0].axes == ("n",)
     assert "[n]" in text or command not in (None, "tune", "query", "verify")
 
 

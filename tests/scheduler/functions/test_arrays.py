@@ -10,7 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from tilewright.scheduler.functions.arrays import Port
 from tilewright.scheduler.functions.cuda_arrays import DevicePort
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 
 
 def operand(*shape: int, dtype: str = "float32", order: tuple[int, ...] = (0, 1)) -> Operand:

@@ -30,10 +30,10 @@ def test_torch_tensors_in_and_out() -> None:
 def test_the_result_goes_where_it_is_wanted() -> None:
     call = function(**FUSED)
     inputs = arguments(call.workload)
-    out = np.full(call.workload.output.shape, np.nan, np.float32)
+    out = np.full(call.workload.outputs[0].shape, np.nan, np.float32)
     assert call(*inputs, out=out) is out
     check(call.workload, out)
-    tensor = torch.full(call.workload.output.shape, torch.nan)
+    tensor = torch.full(call.workload.outputs[0].shape, torch.nan)
     assert call(*inputs, out=tensor) is tensor
     check(call.workload, tensor.numpy())
 
@@ -72,7 +72,7 @@ def test_bfloat16_of_both_kinds() -> None:
     call = function(m=16, n=32, k=24, dtype="bfloat16")
     a, b = arguments(call.workload)
     result = call(a, b)
-    assert result.dtype == call.workload.output.element.numpy
+    assert result.dtype == call.workload.outputs[0].element.numpy
     check(call.workload, result)
     tensors = [torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) for x in (a, b)]
     tensor = call(*tensors)

@@ -13,7 +13,7 @@ from tilewright.scheduler.best import best
 from tilewright.scheduler.functions.cuda_arrays import DevicePort, check_one_device
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 
 ROWS = Operand("A", "float16", (3, 5), (0, 1), axes=("m", "k"))
 COLUMNS = Operand("A", "float16", (3, 5), (1, 0), axes=("m", "k"))
@@ -140,11 +140,12 @@ schedule = next(s for s in drawn if (space.lower(s).call.workspace_bytes > 0) ==
 call = CudaFunction(space, schedule, "given")
 a, b, bias = (Interface(o.shape, "<f2", address=1 << (20 + i)) for i, o in
               enumerate(work.inputs))
-out = Interface(work.output.shape, "<f2", address=1 << 30)
+shape = work.outputs[0].shape
+out = Interface(shape, "<f2", address=1 << 30)
 assert call(a, b, bias, out=out, stream=64) is out
 assert call(a, b, bias=bias, out=out, stream=64) is out
 call(a, b, bias, out=out, stream=80)
-other = Interface(work.factors[0].shape, "<f2", address=1 << 25)
+other = Interface(work.matmul.factors[0].shape, "<f2", address=1 << 25)
 call(other, b, bias, out=out, stream=80)
 """
 
@@ -157,8 +158,8 @@ errors = []
 for arguments in (
     {"arrays": (a, b), "out": out},
     {"arrays": (a, b, bias)},
-    {"arrays": (a, b, bias), "out": Interface(work.output.shape, "<f2", address=(1 << 20) + 64)},
-    {"arrays": (a, b, bias), "out": Interface(work.output.shape, "<f2", address=(1 << 30) + 2)},
+    {"arrays": (a, b, bias), "out": Interface(shape, "<f2", address=(1 << 20) + 64)},
+    {"arrays": (a, b, bias), "out": Interface(shape, "<f2", address=(1 << 30) + 2)},
 ):
     try:
         call(*arguments["arrays"], out=arguments.get("out"), stream=64)
@@ -262,7 +263,8 @@ own = lambda s: any(b.name == WORKSPACE for l in space.lower(s).call.launches fo
 found = (s for s in draw(space, 60, 1) if s.template == "staged" and not own(s))
 call = CudaFunction(space, next(found), "given")
 arrays = [Interface(o.shape, "<f2", address=(i + 1) << 20) for i, o in enumerate(work.inputs)]
-out = Interface(work.outputs[0].shape, "<f2", address=1 << 30)
+shape = work.outputs[0].shape
+out = Interface(shape, "<f2", address=1 << 30)
 for stream in (64, 64, 80):
     assert call(*arrays, out=out, stream=stream) is out
 print(json.dumps(None))

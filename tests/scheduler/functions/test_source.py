@@ -65,8 +65,8 @@ def parallel(pool, workers, task, context):
 def result_of(source: str, work: Workload, inputs: dict[str, np.ndarray], folder) -> np.ndarray:
     """What the kernel computes, compiled and called by nothing but its comment."""
     library = compiled(source, folder)
-    result = work.output.array(np.full(work.output.shape, np.nan))
-    arrays = {**inputs, work.output.name: result}
+    result = work.outputs[0].array(np.full(work.outputs[0].shape, np.nan))
+    arrays = {**inputs, work.outputs[0].name: result}
     names = re.findall(r"//     buffers\[\d+\]: (\w+),", source)
     buffers = (ctypes.c_void_p * len(names))(*(arrays[name].ctypes.data for name in names))
     size = said(source, r"//     workspace:  (NULL|\d+)").replace("NULL", "0")
@@ -92,7 +92,7 @@ def test_a_cpu_source_does_what_its_comment_says(text, threads, tmp_path):
         folder = tmp_path / str(place)
         folder.mkdir()
         result = result_of(source_file(answer), work, inputs, folder)
-        np.testing.assert_allclose(result, work.reference(inputs), rtol=0.02, atol=1e-3)
+        np.testing.assert_allclose(result, work.matmul.reference(inputs), rtol=0.02, atol=1e-3)
 
 
 def test_the_comment_names_threads_and_what_they_need():
@@ -100,14 +100,15 @@ def test_the_comment_names_threads_and_what_they_need():
     schedule = space.schedule(space.sample(np.random.default_rng(0), 1)[0])
     text = source_file(Answer(space, schedule, None, Provenance.MEASURED, 5))
     assert "//     runtime:    NULL, this kernel is of one thread" in text
-    assert "//     C[m,n] = sum over k of A[m,k] * B[k,n]\n" in text
+    assert "//     C[m, n] = sum[k](A[m, k] * B[k, n])\n" in text
     assert f"// schedule (measured): {schedule}\n" in text
     assert "buffers[2]: C, 33 x 17 float32, 4 bytes each; C[m,n] is element 17 * m + 1 * n" in text
 
 
 def test_a_formula_has_the_epilogue():
     work = workload('matmul m=2 n=3 k=4 epilogue="relu(x + bias[n])"')
-    assert work.formula == "C[m,n] = relu(x + bias[n]), where x = sum over k of A[m,k] * B[k,n]"
+    sums = "C_sum[m, n] = sum[k](A[m, k] * B[k, n])"
+    assert work.formula == f"{sums}; C[m, n] = relu(C_sum[m, n] + bias[n])"
 
 
 @pytest.mark.parametrize("template", ["simt", "mma", "hopper"])

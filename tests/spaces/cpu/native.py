@@ -22,8 +22,6 @@ from tilewright.spaces.numerics.allowance import agrees, allowed
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.workload import Workload
 
 # Workers one after the other, the last one first: no kernel may count on their order.
@@ -281,10 +279,9 @@ def _allowed_outputs(
     workload: Workload, names: tuple[str, ...], given: tuple[tuple[str, Any, Any, bytes], ...]
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     inputs = {name: np.frombuffer(data, kind).reshape(shape) for name, kind, shape, data in given}
-    if isinstance(workload, Computation):
-        return allowed_of_program(workload.program, inputs)
-    assert isinstance(workload, Contraction)
-    return {workload.output.name: allowed(workload, workload.contract(inputs), inputs)}
+    if matmul := workload.matmul:
+        return {matmul.output.name: allowed(matmul, matmul.contract(inputs), inputs)}
+    return allowed_of_program(workload.program, inputs)
 
 
 def _wrong(output: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:

@@ -61,7 +61,7 @@ class BlockTemplateContract(TemplateContract):
     def test_sizes_that_rules_compute_are_those_of_the_code(self):
         generator = np.random.default_rng(2)
         for space in self.spaces():
-            product = orient(space.workload)
+            product = orient(space.workload.matmul)
             sizes = self.sizes(product)
             for row in space.sample(generator, 12):
                 values = space.schedule(row).values
@@ -90,7 +90,7 @@ class BlockTemplateContract(TemplateContract):
             work = space.workload
             assert (quantities["flops"] >= work.flops).all()
             assert (quantities["main_bytes"] >= work.least_bytes).all()
-            assert (quantities["near_bytes"] >= sum(o.bytes for o in work.factors)).all()
+            assert (quantities["near_bytes"] >= sum(o.bytes for o in work.matmul.factors)).all()
             assert (quantities["worker_fraction"] <= 1).all()
             assert (quantities["imbalance"] >= 1).all()
             assert (quantities["near_fraction"] <= 1).all()

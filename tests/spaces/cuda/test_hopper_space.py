@@ -93,7 +93,7 @@ def test_rules_count_what_kernels_take():
     exchanging = drawn(20, 5, 4, (8, 16, 32), CLUSTERS, 4)
     for made, schedule, kernel in [*drawn(40, 3), *exchanging]:
         (launch,) = kernel.call.launches
-        sizes = HopperSizes(orient(made))
+        sizes = HopperSizes(orient(made.matmul))
         columns = {name: np.array([value]) for name, value in schedule.decisions}
         assert sizes.shared_bytes(columns)[0] == launch.shared_bytes
         assert sizes.threads(columns)[0] == launch.block[0]
@@ -115,9 +115,9 @@ def test_blocks_that_share_a_multiprocessor_find_room():
 
 def test_exchanged_sums_have_room_of_their_own():
     for made, schedule, kernel in drawn(20, 6, 4, (8, 16, 32), CLUSTERS, 4):
-        plan = HopperPlan(HopperSizes(orient(made)), small_target(32), schedule.values)
+        plan = HopperPlan(HopperSizes(orient(made.matmul)), small_target(32), schedule.values)
         columns = {name: np.array([value]) for name, value in schedule.decisions}
-        sizes = HopperSizes(orient(made))
+        sizes = HopperSizes(orient(made.matmul))
         sent, barrier = 4 * plan.tile[0] * plan.slice_columns * (plan.sharers[1] - 1), 8
         assert plan.slices.bytes == sent
         assert sizes.exchange_bytes(columns)[0] == sent + barrier

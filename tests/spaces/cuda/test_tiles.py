@@ -98,7 +98,7 @@ def test_lanes_name_the_matrices_in_the_order_of_the_registers(rank, deep):
 )
 @settings(max_examples=40, deadline=None)
 def test_a_copy_moves_each_element_of_a_tile_once(m, k, width, depth, threads, dtype, order):
-    product = orient(workload("matmul", m=m, n=64, k=k, dtype=dtype, a=order))
+    product = orient(workload("matmul", m=m, n=64, k=k, dtype=dtype, a=order).matmul)
     source = source_of(product, product.left)
     assert source.strides[1] == 1
     tile = (width, depth) if product.left_runs_deep else (depth, width)

@@ -11,12 +11,13 @@ from tests.spaces.epilogue.test_expression import X, references
 from tilewright.spaces.epilogue.expression import Epilogue
 from tilewright.spaces.language.tree import Binary, Call, Expression, Negation, Number, Read
 from tilewright.spaces.operators import workload, workload_from_json
-from tilewright.spaces.workloads.contraction import Contraction
-from tilewright.spaces.workloads.matmul import matmul
+from tilewright.spaces.workloads.served import workload_of
+from tilewright.spaces.workloads.words import matmul
+from tilewright.spaces.workloads.workload import Workload
 
 
-def fused(epilogue: str, **parameters: Any) -> Contraction:
-    return matmul(m=5, n=7, k=3, epilogue=epilogue, **parameters)
+def fused(epilogue: str, **parameters: Any) -> Workload:
+    return workload_of(matmul(m=5, n=7, k=3, epilogue=epilogue, **parameters))
 
 
 EQUAL = {
@@ -108,7 +109,7 @@ def test_each_spelling_keeps_its_own_operands() -> None:
     assert one.key == other.key
     assert [o.name for o in one.inputs] == ["A", "B", "bias", "residual"]
     assert [o.name for o in other.inputs] == ["A", "B", "r", "b"]
-    assert one != other
+    assert one == other
     assert workload_from_json(other.to_json()) == other
     assert one.words == other.words
 

@@ -13,8 +13,8 @@ def of(**parameters):
     """A workload's inputs, their sums, and the least and greatest values allowed."""
     work = workload("matmul", **parameters)
     inputs = work.make_inputs(0)
-    sums = work.contract(inputs)
-    return work, inputs, sums, *allowed(work, sums, inputs)
+    sums = work.matmul.contract(inputs)
+    return work, inputs, sums, *allowed(work.matmul, sums, inputs)
 
 
 @pytest.mark.parametrize("k", [1, 17, 300])
@@ -34,7 +34,7 @@ def test_a_plain_float32_sum_is_allowed_and_a_lost_term_is_not(k):
 
 def test_whole_sums_are_exact():
     work, _, sums, low, high = of(m=5, n=6, k=300, dtype="int8")
-    assert error_of_sums(work) == (0.0, 0.0)
+    assert error_of_sums(work.matmul) == (0.0, 0.0)
     assert (low == sums).all()
     assert (high == sums).all()
     *_, sums, low, high = of(m=5, n=6, k=300, dtype="int8", out="int8")
@@ -45,8 +45,8 @@ def test_whole_sums_are_exact():
 @pytest.mark.parametrize("out", ["bfloat16", "float16"])
 def test_a_rounded_sum_is_one_of_at_most_two_neighbours(out):
     work, _, sums, low, high = of(m=40, n=40, k=50, out=out)
-    rounded = sums.astype(np.float32).astype(work.output.element.numpy).astype(np.float32)
-    assert ((low == high) | (np.abs(high - low) < 2.1 * work.output.element.epsilon * 8)).all()
+    rounded = sums.astype(np.float32).astype(work.outputs[0].element.numpy).astype(np.float32)
+    assert ((low == high) | (np.abs(high - low) < 2.1 * work.outputs[0].element.epsilon * 8)).all()
     assert (low == high).mean() > 0.9
     assert agrees(rounded, low, high).all()
 
@@ -55,19 +55,19 @@ def test_not_a_number_is_wanted_where_it_is_certain_and_allowed_where_it_may_be(
     work, _, sums, low, high = of(m=30, n=30, k=40, epilogue="sqrt(x)")
     sure = np.abs(sums) > 1e-4
     assert (np.isnan(low) == (sums < 0))[sure].all()
-    nans = np.full(work.output.shape, np.nan)
+    nans = np.full(work.outputs[0].shape, np.nan)
     assert (agrees(nans, low, high) == (sums < 0))[sure].all()
-    assert not agrees(np.zeros(work.output.shape), low, high)[sure].any()
-    tiny = np.full(work.output.shape, 1e-9)
-    low, high = allowed(work, tiny, {})
+    assert not agrees(np.zeros(work.outputs[0].shape), low, high)[sure].any()
+    tiny = np.full(work.outputs[0].shape, 1e-9)
+    low, high = allowed(work.matmul, tiny, {})
     for value in (np.nan, 0.0, 1e-5):
-        assert agrees(np.full(work.output.shape, value), low, high).all()
+        assert agrees(np.full(work.outputs[0].shape, value), low, high).all()
 
 
 def test_division_by_what_may_be_zero_gives_anything():
     work = workload("matmul", m=1, n=4, k=40, epilogue="1 / x")
     sums = np.array([[1e-9, -1e-9, 0.5, -2.0]])
-    low, high = allowed(work, sums, {})
+    low, high = allowed(work.matmul, sums, {})
     assert (np.isinf(low) & np.isinf(high)).tolist() == [[True, True, False, False]]
     for value in (np.nan, np.inf, -np.inf, 3.0):
         found = np.where(np.abs(sums) > 1e-3, 1 / sums, value)
@@ -94,11 +94,11 @@ def test_values_agree_that_lie_between_the_bounds(low, high, right, wrong):
 def test_overflow_is_infinite_where_it_is_certain_and_may_be_near_the_edge():
     work = workload("matmul", m=1, n=3, k=8, epilogue="exp(x)")
     sums = np.array([[88.722839, 120.0, 50.0]])  # exp of the first is the largest float32
-    low, high = allowed(work, sums, {})
+    low, high = allowed(work.matmul, sums, {})
     assert np.isfinite(low).tolist() == [[True, False, True]]
     assert np.isfinite(high).tolist() == [[False, False, True]]
     work = workload("matmul", m=1, n=3, k=8, dtype="float16", epilogue="x * 1000")
-    low, high = allowed(work, np.array([[70.0, 65.5, 60.0]]), {})
+    low, high = allowed(work.matmul, np.array([[70.0, 65.5, 60.0]]), {})
     assert np.isinf(low).tolist() == [[True, False, False]]
     assert np.isinf(high).tolist() == [[True, False, False]]
 
@@ -123,7 +123,7 @@ def test_sums_that_tensor_cores_truncate_are_right(dtype):
         last = np.ldexp(1.0, np.frexp(largest)[1] - 25)
         aligned = np.trunc(found / last) + np.trunc(products / last).sum(axis=0)
         found = truncated(aligned * last, 24)
-    relative, absolute = error_of_sums(work)
+    relative, absolute = error_of_sums(work.matmul)
     errors = np.abs(found - exact)
     assert (errors <= np.abs(exact) * relative + absolute).all()
     assert errors.max() > 2**-23 * 2 * terms  # or this says nothing

@@ -26,11 +26,11 @@ def test_blocks_give_what_the_whole_gives(
 ) -> None:
     work = workload("matmul", **shape)
     inputs = work.make_inputs(0)
-    left, right = (inputs[o.name].astype(np.float64) for o in work.factors)
+    left, right = (inputs[o.name].astype(np.float64) for o in work.matmul.factors)
     monkeypatch.setattr(sums, "BLOCK_TERMS", terms)
     monkeypatch.setattr(sums, "BLOCK_ELEMENTS", elements)
-    np.testing.assert_allclose(work.contract(inputs), left @ right, rtol=1e-12, atol=1e-12)
-    for block in sums.blocks(work):
+    np.testing.assert_allclose(work.matmul.contract(inputs), left @ right, rtol=1e-12, atol=1e-12)
+    for block in sums.blocks(work.matmul):
         lengths = {axis: part.stop - part.start for axis, part in block.items()}
         assert prod(lengths.values()) <= terms
         assert lengths["m"] * lengths["n"] <= elements
@@ -48,5 +48,5 @@ def test_work_ends_between_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        work.contract(work.make_inputs(0), pause)
+        work.matmul.contract(work.make_inputs(0), pause)
     assert len(calls) == 3

@@ -25,7 +25,7 @@ def test_one_product_is_no_batch() -> None:
     plain = workload("matmul", m=5, n=4, k=6)
     assert workload("matmul m=5 n=4 k=6 batch=1 heads=1") == plain
     assert "batch" not in plain.key
-    assert orient(plain).batches == 1
+    assert orient(plain.matmul).batches == 1
 
 
 @pytest.mark.parametrize("sizes", [BATCH, GROUPS])
@@ -42,7 +42,7 @@ def test_an_order_has_one_name() -> None:
         "matmul", **{**GROUPS, "a": "batch-heads-m-k"}, b="batch-n-k", c="m-batch-heads-n"
     )
     assert "a=row b=col c=m-batch-heads-n" in made.key
-    assert made.output.strides == (3 * 4, 4, 2 * 3 * 4, 1)
+    assert made.outputs[0].strides == (3 * 4, 4, 2 * 3 * 4, 1)
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ def test_each_product_is_that_of_its_matrices(orders, dtype) -> None:
     inputs = made.make_inputs(1)
     a, b = inputs["A"].astype(np.float64), inputs["B"].astype(np.float64)
     expected = np.array([[a[g, h] @ b[g] for h in range(3)] for g in range(2)])
-    np.testing.assert_allclose(made.reference(inputs), expected, 1e-12)
-    np.testing.assert_allclose(made.contract(inputs, small=True), expected, 1e-12)
+    np.testing.assert_allclose(made.matmul.reference(inputs), expected, 1e-12)
+    np.testing.assert_allclose(made.matmul.contract(inputs, small=True), expected, 1e-12)
 
 
 @pytest.mark.parametrize("sizes", [BATCH, GROUPS])
 @pytest.mark.parametrize("order", ["row", "col"])
 def test_a_product_finds_its_part_of_each_array(sizes, order) -> None:
     made = workload("matmul", **sizes, c=order, epilogue="x + v[batch,n] + s[]")
-    product, inputs = orient(made), made.make_inputs(2)
+    product, inputs = orient(made.matmul), made.make_inputs(2)
     assert product.batches == sizes["batch"] * sizes.get("heads", 1)
     for operand in made.inputs:
         array = inputs[operand.name]
@@ -84,7 +84,7 @@ def printed(loop: str, text: str) -> list[int]:
 
 
 def extents(made) -> tuple[int, ...]:
-    return tuple(made.extents[axis] for axis in orient(made).batch)
+    return tuple(made.extents[axis] for axis in orient(made.matmul).batch)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_what_is_refused(text, reason) -> None:
 
 def shifted(made, inputs, name):
     """The result where each product takes the neighbour's ``name``."""
-    return made.reference({**inputs, name: np.roll(inputs[name], 1, 0)})
+    return made.matmul.reference({**inputs, name: np.roll(inputs[name], 1, 0)})
 
 
 @pytest.mark.parametrize("epilogue", ["", EPILOGUE, "relu(x - 1000)"])
@@ -123,7 +123,7 @@ def test_draws_tell_the_neighbours_matrices(epilogue) -> None:
     made = workload("matmul", **{**GROUPS, "m": 32, "n": 32}, epilogue=epilogue)
     draw = ProductInputs(made, 0).draw(1)
     low, high = draw.allowed()["C"]
-    assert agrees(made.reference(draw.inputs), low, high).all()
-    for name in ("A", "B", *(o.name for o in made.epilogue_inputs if "batch" in o.axes)):
+    assert agrees(made.matmul.reference(draw.inputs), low, high).all()
+    for name in ("A", "B", *(o.name for o in made.matmul.epilogue_inputs if "batch" in o.axes)):
         assert not agrees(shifted(made, draw.inputs, name), low, high).all(), name
-    assert (sensitivity(made).scale == 1.0) == ("1000" not in epilogue)
+    assert (sensitivity(made.matmul).scale == 1.0) == ("1000" not in epilogue)

@@ -14,7 +14,7 @@ from tilewright.measure.tables.described import described_workload
 from tilewright.measure.tables.migrations.rekeying import rekey
 from tilewright.measure.tables.similarity.distance import family
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.workloads.computation import PROGRAM
+from tilewright.spaces.workloads.workload import PROGRAM
 
 revision = "0006"
 down_revision = "0005"

@@ -21,7 +21,7 @@ from tilewright.spaces.cuda.blocks.unrolled import unrolled
 from tilewright.spaces.cuda.hopper.images import images_of, output_map
 from tilewright.spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
 from tilewright.spaces.cuda.tensor_map import TensorMapSpec
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 from tilewright.spaces.workloads.product import Product
 
 

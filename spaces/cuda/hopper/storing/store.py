@@ -22,7 +22,7 @@ from tilewright.spaces.cuda.hopper.storing.sums import GroupSums, pairs_of_warp
 from tilewright.spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
 from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 from tilewright.spaces.kernels.text import CUDA
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 
 CHUNK = 64
 """The most columns of a block that are finished at a time."""

@@ -15,7 +15,7 @@ GROW = """
   }
 """
 RECURSE = "static long dive(volatile long *x) { volatile long y = *x; return dive(&y) + y; }"
-SIZE = product().output.size
+SIZE = product().outputs[0].size
 FAULTS = {
     "segfault": (candidate("f", "*(volatile int *)16 = 1;"), ErrorKind.CRASH, "SIGSEGV"),
     "abort": (candidate("f", "abort();"), ErrorKind.CRASH, "SIGABRT"),

@@ -15,7 +15,7 @@ from tests.measure.cuda.cuda_kernels import (
 from tests.measure.cuda.emulator.small_kernels import NUMBERS, OUT, run
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.spaces.kernel import arguments
-from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.matmul import Operand
 
 FAULTS = {
     "reads_beyond_an_input": (

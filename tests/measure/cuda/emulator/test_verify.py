@@ -45,7 +45,7 @@ def made(body: str = BODY, grid: int = 5, threads: int = 32, cluster: int = 1) -
 def test_a_right_kernel_agrees_with_the_reference(emulator):
     result = verify(emulator, WORK, made(), seed=3)
     assert result.error_kind is None, result.error_text
-    reference = WORK.reference(WORK.make_inputs(3))
+    reference = WORK.matmul.reference(WORK.make_inputs(3))
     np.testing.assert_allclose(result.output, reference, rtol=1e-5, atol=1e-5)
 
 

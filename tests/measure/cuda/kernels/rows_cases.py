@@ -8,7 +8,6 @@ from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.language import program
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
@@ -57,7 +56,7 @@ def named(operator: str, values: dict, **parameters) -> Case:
 @deferred
 def own(text: str, values: dict, **extents) -> Case:
     found = program(text, dtype="float32", **extents)
-    return case(Computation("program", (), found, "no product"), values)
+    return case(Workload("program", (), found, "no product"), values)
 
 
 def right_cases() -> dict[str, Case]:

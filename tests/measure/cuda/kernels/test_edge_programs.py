@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.measure.cuda.edges import Inputs, complaints, kernels
 from tilewright.spaces.operators import workload
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 INF = np.inf
 ROWS = {
@@ -49,12 +49,12 @@ ADDED = {"none": 0.0, "-inf": -INF, "least": -3.4028235e38, "far": -1e37}
 class Case:
     """A program, inputs, and the seed of its schedules."""
 
-    work: Computation
+    work: Workload
     inputs: Inputs
     seed: int
 
 
-def drawn(work: Computation, rng: np.random.Generator, **known: np.ndarray) -> Inputs:
+def drawn(work: Workload, rng: np.random.Generator, **known: np.ndarray) -> Inputs:
     """Operands, those that are known and small whole numbers for others, rounded to their types."""
     found = {}
     for o in work.program.operands:

@@ -22,7 +22,6 @@ from tilewright.spaces.cuda.target import CudaTarget, cuda_target
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.registry import space_for
-from tilewright.spaces.workloads.computation import Computation
 
 TARGETS = {
     name: replace(cuda_target(name), multiprocessors=8)  # so that blocks have many tiles
@@ -74,7 +73,6 @@ def faults(
     """What is wrong with some kernels of a program, called with the first inputs of each pair;
     their results are to be those of the second, if there are any."""
     w = made(name, "float16")
-    assert isinstance(w, Computation)
     space = space_for(w, target)
     assert set(space.templates) == SERVED[name][target.name]
     kernels = [space.lower(each) for each in draw(space, count * len(space.templates), 2)]

@@ -13,7 +13,6 @@ from tilewright.measure.cuda.emulator.emulator import Interleaving
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import detect_target
-from tilewright.spaces.workloads.computation import Computation
 
 TARGET = detect_target("cuda:sm_90a")
 SHORT = [
@@ -38,7 +37,6 @@ def check(
     NumPy is."""
     reduction = REDUCTIONS[name]
     w = workload(reduction.text, **reduction.shape(terms))
-    assert isinstance(w, Computation)
     inputs = drawn(w.program, draw)
     bound = ErrorBound.of(reduction, w.program, inputs)
     space = space_for(w, TARGET)

@@ -13,10 +13,10 @@ from tilewright.measure.cuda.nvrtc import NvrtcBuilder
 from tilewright.measure.records.measurement import Candidate, Job
 from tilewright.spaces.cuda.abi import parameters
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Role, Source
+from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import detect_target
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.matmul import matmul
 
 PARTS = """\
   float sum = 0;
@@ -81,7 +81,7 @@ def test_a_launch_sees_what_the_one_before_it_left(interleaving):
 
 
 def test_a_build_says_the_most_that_any_launch_takes():
-    job = Job("several", matmul(32, 32, 32), detect_target("cuda:sm_90a"))
+    job = Job("several", workload("matmul m=32 n=32 k=32"), detect_target("cuda:sm_90a"))
     kernel = made("parts", "total")
     both = [kernel, replace(kernel, call=made("parts").call)]
     builder = NvrtcBuilder(job.target)

@@ -17,7 +17,6 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.template import Template
 from tilewright.spaces.testing.template import checked_quantities
-from tilewright.spaces.workloads.several import product_writing_several
 from tilewright.spaces.workloads.workload import Workload
 
 LINEAR = (
@@ -158,10 +157,6 @@ def test_refused_by_blocks_and_served_by_windows(outputs, words, tmp_path):
     work = workload(f"{text}; {outputs}", i=33, j=33, k=9)
     assert BlockedTemplate.refuses(work, machine()) == words
     check_sampled(space_of(work, WindowsTemplate, machine()), 2, 0, tmp_path)
-
-
-def test_one_output_is_no_product_of_several():
-    assert product_writing_several(workload("matmul m=64 n=64 k=64")) == "needs a product"
 
 
 @pytest.mark.parametrize("template", [BlockedTemplate, WindowsTemplate])

@@ -112,9 +112,9 @@ def test_all_that_is_next_is_asked_for(b):
     w = workload("matmul", m=100, n=200, k=300, b=b)
     values = {"tile_rows": 8, "tile_vectors": 2, "row_workers": 2, "column_workers": 1}
     values |= {"block_rows": 32, "block_columns": 64, "block_depth": 128}
-    blocks = blocking(orient(w), 16, values)
-    ahead = Ahead(orient(w), blocks, packed=True)
-    stride = w.factors[1].stride("k" if b == "row" else "n")
+    blocks = blocking(orient(w.matmul), 16, values)
+    ahead = Ahead(orient(w.matmul), blocks, packed=True)
+    stride = w.matmul.factors[1].stride("k" if b == "row" else "n")
     shares = [
         ahead.share(index(row), index(0)) for row in range(0, blocks.chunk_rows, blocks.tile_rows)
     ]
@@ -130,7 +130,7 @@ def test_bfloat16_rounds_to_nearest_even_and_keeps_nan(tmp_path):
     kernel = space.lower(next(space.enumerate()))
     library = compile_kernels([kernel], this_cpu(), tmp_path)
     values = np.array([1, np.nan, np.inf, -np.inf, 3e38, 1e-40, -0.0, 255, *range(8)])
-    b = values.astype(w.factors[1].element.numpy).reshape(1, 16)
+    b = values.astype(w.matmul.factors[1].element.numpy).reshape(1, 16)
     a = np.full((1, 1), 1.0078125, dtype=b.dtype)
     c = np.zeros((1, 16), dtype=b.dtype)
     import ctypes

@@ -22,7 +22,7 @@ from tests.spaces.cpu.native import Guarded, check_bugs_are_found, compile_kerne
 from tilewright.spaces.cpu.chained.prelude import decay, prelude
 from tilewright.spaces.cpu.compiler import find_compiler
 from tilewright.spaces.kernel import Kernel
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 EXTREMES = "p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = max[j](p[i,j])\nn[i] = min[j](p[i,j])\n-> m, n"
 
@@ -30,7 +30,7 @@ EXTREMES = "p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = max[j](p[i,j])\nn[i] = min[
 def outputs(
     kernel: Kernel,
     library: ctypes.CDLL,
-    w: Computation,
+    w: Workload,
     inputs: Mapping[str, np.ndarray],
     dtype: type = np.float32,
 ):
@@ -63,7 +63,7 @@ def test_nan_of_one_key_is_the_extreme_of_all_rows(tmp_path):
 
 
 def test_a_power_of_another_base_is_found(tmp_path):
-    w = Computation("program", (), form("causal"), "")
+    w = Workload("program", (), form("causal"), "")
     bugs = {"base": (r"tw_decay\((\w+)\)", r"tw_exp2(\1)")}
     (kernel,) = kernels(w, 1)
     check_bugs_are_found(kernel, bugs, w, TARGET, tmp_path, count=0)

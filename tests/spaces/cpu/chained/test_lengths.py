@@ -8,7 +8,7 @@ import pytest
 from tests.spaces.chained_programs import made
 from tests.spaces.cpu.chained.test_template import TARGET, kernels
 from tests.spaces.cpu.native import compile_kernels, complaint
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 KEYS = 200
 SEEN = "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d])) * v[b,h // 2,j,e])"
@@ -19,11 +19,11 @@ PROGRAMS = {
 }
 
 
-def workload_of(name: str) -> Computation:
-    return Computation("program", (), made(PROGRAMS[name], i=5, j=KEYS), "")
+def workload_of(name: str) -> Workload:
+    return Workload("program", (), made(PROGRAMS[name], i=5, j=KEYS), "")
 
 
-def with_lengths(w: Computation, lengths: tuple[int, int], hidden: float) -> dict:
+def with_lengths(w: Workload, lengths: tuple[int, int], hidden: float) -> dict:
     """Inputs whose keys beyond the lengths are ``hidden``."""
     inputs = w.make_inputs(0)
     for operand in ("k", "v"):
@@ -55,7 +55,7 @@ def test_a_cache_may_be_empty_and_lengths_beyond_it_are_those_of_all_of_it(tmp_p
 
 def test_sequences_without_an_axis_of_queries_have_one_each(tmp_path):
     text = "y[b,e] = sum[j](softmax[j](sum[d](q[b,d] * k[b,j,d])) * v[b,j,e])"
-    w = Computation("program", (), made(f"{LENGTHS}where j < n[b]\n{text}", j=KEYS), "")
+    w = Workload("program", (), made(f"{LENGTHS}where j < n[b]\n{text}", j=KEYS), "")
     made_kernels = kernels(w, 4)
     library = compile_kernels(made_kernels, TARGET, tmp_path)
     assert [complaint(k, library, w, 1) for k in made_kernels] == [""] * len(made_kernels)

@@ -13,10 +13,10 @@ from tests.spaces.cpu.chained.test_template import TARGET, complaints, space_of
 from tests.spaces.cpu.native import check_bugs_are_found
 from tilewright.spaces.cpu.chained.template import ChainedTemplate
 from tilewright.spaces.kernel import Kernel
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
-def split_kernels(w: Computation, values: Sequence[int] = (2, 4, 8)) -> list[Kernel]:
+def split_kernels(w: Workload, values: Sequence[int] = (2, 4, 8)) -> list[Kernel]:
     """Kernels whose keys are in so many parts."""
     space = space_of(w)
     drawn = [space.schedule(row) for row in space.sample(np.random.default_rng(1), 400)]
@@ -29,7 +29,7 @@ def split_kernels(w: Computation, values: Sequence[int] = (2, 4, 8)) -> list[Ker
     ["causal", "grouped heads", "rows without a key", "documents", "two weights", "log of the sum"],
 )
 def test_keys_in_parts_give_what_all_keys_give(name, tmp_path):
-    w = Computation("program", (), form(name, i=7, j=200), "")
+    w = Workload("program", (), form(name, i=7, j=200), "")
     made = split_kernels(w)
     assert len(made) > 1
     assert complaints(w, made, tmp_path) == []
@@ -52,7 +52,7 @@ SPLIT_BUGS = [  # name: (form, what is replaced in the source, by what)
 
 @pytest.mark.parametrize(("name", "which", "text", "other"), SPLIT_BUGS)
 def test_bugs_planted_into_merging_are_found(name, which, text, other, tmp_path):
-    w = Computation("program", (), form(which, i=7, j=200), "")
+    w = Workload("program", (), form(which, i=7, j=200), "")
     (kernel,) = split_kernels(w, [4])
     inputs = w.make_inputs(0)
     for operand in ("q", "k"):
@@ -61,6 +61,6 @@ def test_bugs_planted_into_merging_are_found(name, which, text, other, tmp_path)
 
 
 def test_a_kernel_of_one_thread_splits_no_keys():
-    w = Computation("program", (), form("causal"), "")
+    w = Workload("program", (), form("causal"), "")
     template = ChainedTemplate(w, dataclasses.replace(TARGET, threads=1, cores=1))
     assert "splits" not in {decision.name for decision in template.decisions}

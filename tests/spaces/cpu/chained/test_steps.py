@@ -14,7 +14,7 @@ from tilewright.spaces.cpu.chained.template import ChainedTemplate
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.space import Space
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = dataclasses.replace(this_cpu(), threads=2, cores=2)
 PRODUCT = "z[i,j] = sum[d](x[i,d] * w[j,d])\n"
@@ -27,12 +27,12 @@ FORMS = {
 }
 
 
-def computation(name: str, dtype: str = "float32", depth: int = 1091) -> Computation:
+def computation(name: str, dtype: str = "float32", depth: int = 1091) -> Workload:
     program = made(FORMS[name], dtype, i=37, j=131, d=depth, e=19)
-    return Computation("program", (), program, "")
+    return Workload("program", (), program, "")
 
 
-def stepped(w: Computation, count: int) -> list[Kernel]:
+def stepped(w: Workload, count: int) -> list[Kernel]:
     """Kernels of some schedules that pack in steps."""
     space = Space(w, TARGET, [ChainedTemplate(w, TARGET)])
     drawn = map(space.schedule, space.sample(np.random.default_rng(0), 100))
@@ -40,7 +40,7 @@ def stepped(w: Computation, count: int) -> list[Kernel]:
     return [space.lower(s) for s in list(found)[:count]]
 
 
-def usual(w: Computation) -> Kernel:
+def usual(w: Workload) -> Kernel:
     """The kernel of a tile of four vectors of keys, for eight rows."""
     values: dict[str, Value] = {
         "rows": 8, "keys": 4 * TARGET.lanes(4), "key_layout": "steps", "value_layout": "in_place",

@@ -20,27 +20,27 @@ from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.space import Space
 from tilewright.spaces.testing.template import checked_quantities, silent_rules
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = dataclasses.replace(this_cpu(), threads=2, cores=2)
 
 
-def computation(text: str, **extents: int) -> Computation:
-    return Computation("program", (), made(text, **extents), "")
+def computation(text: str, **extents: int) -> Workload:
+    return Workload("program", (), made(text, **extents), "")
 
 
-def space_of(w: Computation) -> Space:
+def space_of(w: Workload) -> Space:
     return Space(w, TARGET, [ChainedTemplate(w, TARGET)])
 
 
-def kernels(w: Computation, count: int, seed: int = 0) -> list[Kernel]:
+def kernels(w: Workload, count: int, seed: int = 0) -> list[Kernel]:
     """Kernels of some schedules of the space."""
     space = space_of(w)
     drawn = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
     return [space.lower(space.schedule(row)) for row in drawn]
 
 
-def complaints(w: Computation, made: list[Kernel], folder: Path, inputs=None) -> list[str]:
+def complaints(w: Workload, made: list[Kernel], folder: Path, inputs=None) -> list[str]:
     """What is wrong with any of the kernels."""
     library = compile_kernels(made, TARGET, folder)
     return [found for kernel in made if (found := complaint(kernel, library, w, 1, inputs))]
@@ -48,7 +48,7 @@ def complaints(w: Computation, made: list[Kernel], folder: Path, inputs=None) ->
 
 @pytest.mark.parametrize("name", FORMS)
 def test_forms_agree_with_their_unfused_programs(name, tmp_path):
-    w = Computation("program", (), form(name), "")
+    w = Workload("program", (), form(name), "")
     assert complaints(w, kernels(w, 2), tmp_path) == []
 
 
@@ -69,11 +69,11 @@ def test_every_second_element_of_a_vector(what, tmp_path):
     assert complaints(w, kernels(w, 3), tmp_path) == []
 
 
-def at_lengths(name: str, i: int, j: int) -> Computation | None:
+def at_lengths(name: str, i: int, j: int) -> Workload | None:
     """A form at other lengths; None where no row would have a key."""
     j = min(j, 53) if re.search(r"\[b,4\]|< 5[34]", FORMS[name]) else j
     try:
-        return Computation("program", (), form(name, i=i, j=j), "")
+        return Workload("program", (), form(name, i=i, j=j), "")
     except InputError as refused:
         if "no element for any row" in str(refused):
             return None
@@ -91,7 +91,7 @@ def test_forms_agree_at_all_lengths(name, i, j, tmp_path):
 
 def agrees_at_random(seed: int, folder: Path) -> bool:
     """Whether a random form is served; what is served agrees."""
-    w = Computation("program", (), random_form(seed), "")
+    w = Workload("program", (), random_form(seed), "")
     if ChainedTemplate.why_not(w, TARGET):
         return False
     assert complaints(w, kernels(w, 2, seed), folder / str(seed)) == [], w
@@ -110,7 +110,7 @@ def test_many_random_forms_agree(first, tmp_path):
 
 @pytest.mark.parametrize("scale", [1e4, -1e4, 0.0])
 def test_scores_that_overflow_an_exponential_and_equal_ones_agree(scale, tmp_path):
-    w = Computation("program", (), form("log of the sum"), "")
+    w = Workload("program", (), form("log of the sum"), "")
     inputs = w.make_inputs(0)
     inputs["q"] = (inputs["q"] * 0 + scale).astype(np.float32)
     inputs["k"] = np.round(inputs["k"] * 2).astype(np.float32)
@@ -118,7 +118,7 @@ def test_scores_that_overflow_an_exponential_and_equal_ones_agree(scale, tmp_pat
 
 
 def test_keys_that_a_bias_of_minus_infinity_hides_do_not_count(tmp_path):
-    w = Computation("program", (), form("bias"), "")
+    w = Workload("program", (), form("bias"), "")
     inputs = w.make_inputs(0)
     inputs["bias"][:, :, ::3] = -np.inf
     inputs["bias"][:, 3, :50] = -np.inf
@@ -140,7 +140,7 @@ def test_a_weight_of_negative_zero_is_seen(tmp_path):
 
 def test_a_page_or_a_length_beyond_its_table_is_no_wild_read(tmp_path):
     """Lengths from a call may be anything; of the table's entries the nearest counts."""
-    w = Computation("program", (), form("pages"), "")
+    w = Workload("program", (), form("pages"), "")
     inputs = w.make_inputs(0)
     far = inputs | {"t": np.array([[2**31 - 1, 0, -(2**31), 3], [8, 8, 99, 1]], np.int32)}
     near = inputs | {"t": np.array([[8, 0, 0, 3], [8, 8, 8, 1]], np.int32)}
@@ -204,7 +204,7 @@ LONG = {"pages": 64}
 
 @pytest.mark.parametrize("which", dict.fromkeys(which for _, which, *_ in BUGS))
 def test_planted_bugs_are_found(which, tmp_path):
-    w = Computation("program", (), form(which, i=150, j=LONG.get(which, 160)), "")
+    w = Workload("program", (), form(which, i=150, j=LONG.get(which, 160)), "")
     inputs = w.make_inputs(0)
     for operand in ("q", "k"):  # weights that differ: a key left out shows
         inputs[operand] = inputs[operand] * 2
@@ -259,11 +259,11 @@ def test_every_rule_refuses_something_and_says_why():
 
 @pytest.mark.parametrize("name", ["causal", "pages", "two weights", "loss over a vocabulary"])
 def test_quantities_are_complete_and_possible(name):
-    checked_quantities(space_of(Computation("program", (), form(name), "")), seed=0, schedules=60)
+    checked_quantities(space_of(Workload("program", (), form(name), "")), seed=0, schedules=60)
 
 
 def test_keys_read_in_place_are_not_packed_and_take_as_many_operations():
-    space = space_of(Computation("program", (), form("causal"), ""))
+    space = space_of(Workload("program", (), form("causal"), ""))
     panels = space.schedule(space.sample(np.random.default_rng(0), 1)[0]).values
     panels = panels | {"rows": 8, "keys": 64, "score_rows": 2, "score_vectors": 2, "unroll": 1}
     template = space.templates["chained"]
@@ -279,5 +279,5 @@ def test_attention_has_this_template_alone():
     w = workload("attention", b=1, h=4, i=64, j=64, d=32, kv=2, mask="causal")
     assert list(space_for(w, this_cpu()).templates) == ["chained"]
     text = "y[i,e] = sum[j](softmax[j](sum[d](x[i,d] * u[d,j])) * v[j,e])"
-    w = Computation("program", (), program(text, i=8, j=8, d=8, e=8), "")
+    w = Workload("program", (), program(text, i=8, j=8, d=8, e=8), "")
     assert list(space_for(w, this_cpu()).templates) == ["chained"]

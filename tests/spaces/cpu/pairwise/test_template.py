@@ -31,7 +31,6 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target, detect_target
 from tilewright.spaces.testing.template import TemplateContract, silent_rules
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.gradients import gradient
 from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
@@ -225,7 +224,7 @@ def test_parts_of_keys_are_added_up_in_one_order(name: str, tmp_path: Path) -> N
     ],
 )
 def test_refusals_say_what_is_needed(text: str, words: str) -> None:
-    made = Computation("program", (), program(text, **extents_of(text)), "")
+    made = Workload("program", (), program(text, **extents_of(text)), "")
     assert words in str(PairwiseTemplate.why_not(made, TARGET))
 
 

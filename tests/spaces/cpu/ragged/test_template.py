@@ -34,7 +34,6 @@ from tilewright.spaces.registry import serving
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.testing.template import checked_quantities, silent_rules
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 SIZES = {"c": 37, "d": 19, "i": 3}
@@ -75,7 +74,6 @@ def test_scores_of_entries_agree_with_the_reference(name, tmp_path):
 def test_graphs_of_every_kind(pointers, tmp_path):
     """With rows shared by one worker, and split between more workers than there are rows."""
     w = ragged("mean", pointers, rows=12, entries=40, c=12)
-    assert isinstance(w, Computation)
     target = machine(threads=30, cores=30)
     choices = [("rows", 1, 1), ("rows", 3, 4), ("entries", 3, 2), ("entries", 30, 1)]
     space = space_of(w, target)
@@ -106,7 +104,6 @@ def _schedule(
 
 def test_long_rows_are_added_up_in_blocks(tmp_path):
     w = ragged("sparse times dense", entries=3000, rows=4, c=8)
-    assert isinstance(w, Computation)
     rows = np.sort(np.arange(3000) // 2900)
     target = machine(threads=3, cores=3)
     kernels = sampled(space_of(w, target), 6)
@@ -152,7 +149,6 @@ def test_turned_arrays_of_other_dtypes(kind, m, tmp_path):
 
 def test_turned_graphs_of_every_kind(tmp_path):
     w = weights("8 rows", True)
-    assert isinstance(w, Computation)
     target = machine(threads=30, cores=30)
     choices = [("rows", 1, 1), ("rows", 3, 4), ("entries", 3, 2), ("entries", 30, 1)]
     space = space_of(w, target, TurnedRagged)
@@ -203,7 +199,6 @@ def test_other_vectors(vector_bytes, isa, tmp_path):
 @pytest.mark.parametrize("name", ["sparse times dense", "heads", "places"])
 def test_whatever_tables_hold_kernels_end_within_their_arrays(name, pointers, tmp_path):
     w = ragged(name, pointers)
-    assert isinstance(w, Computation)
     target = machine(threads=3, cores=3)
     kernels = sampled(space_of(w, target), 3)
     library = compile_kernels(kernels, target, tmp_path)
@@ -264,7 +259,6 @@ TURNING_BUGS = {
 
 def test_every_planted_bug_of_turning_is_found(tmp_path):
     w = weights("8 rows", True)
-    assert isinstance(w, Computation)
     target = dataclasses.replace(machine(vector_bytes=64), isa="generic", flags=("-O0",))
     target = dataclasses.replace(target, bf16_dot=False)
     right = space_of(w, target, TurnedRagged).lower(_schedule(1, 2, 0, "rows", 1, "ragged_turned"))
@@ -274,7 +268,6 @@ def test_every_planted_bug_of_turning_is_found(tmp_path):
 
 def test_every_planted_bug_is_found(tmp_path):
     w = ragged("sparse times dense", True, rows=6, entries=40, c=20)
-    assert isinstance(w, Computation)
     target = machine(threads=3, cores=3, vector_bytes=64)
     target = dataclasses.replace(target, isa="generic", bf16_dot=False, flags=("-O0",))
     right = space_of(w, target).lower(_schedule(2, 2, 0, "entries", 3))

@@ -15,22 +15,22 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language import program
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = dataclasses.replace(this_cpu(), threads=2, cores=2, l2_bytes=32 << 10)
 """With an L2 so small that streaming stores are of use to small outputs, too."""
 
 
-def own(text: str, **extents: int) -> Computation:
+def own(text: str, **extents: int) -> Workload:
     made = program(text, **extents)
-    return Computation("program", (), made, "")
+    return Workload("program", (), made, "")
 
 
-def space_of(w: Computation, target: CpuTarget = TARGET) -> Space:
+def space_of(w: Workload, target: CpuTarget = TARGET) -> Space:
     return Space(w, target, [RowsTemplate(w, target)])
 
 
-def lowered(w: Computation, target: CpuTarget, count: int, seed: int = 0) -> dict[Schedule, Kernel]:
+def lowered(w: Workload, target: CpuTarget, count: int, seed: int = 0) -> dict[Schedule, Kernel]:
     """Kernels of some schedules of the space."""
     space = space_of(w, target)
     drawn = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
@@ -38,7 +38,7 @@ def lowered(w: Computation, target: CpuTarget, count: int, seed: int = 0) -> dic
     return {schedule: space.lower(schedule) for schedule in schedules}
 
 
-def complaints(w: Computation, kernels: dict[Schedule, Kernel], folder: Path) -> list[str]:
+def complaints(w: Workload, kernels: dict[Schedule, Kernel], folder: Path) -> list[str]:
     """What is wrong with any of the kernels."""
     library = compile_kernels(list(kernels.values()), TARGET, folder)
     found = {s: complaint(kernel, library, w, 1) for s, kernel in kernels.items()}

@@ -21,7 +21,6 @@ from tilewright.spaces.language import program
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.space import Space
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.gradients import gradient
 from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
@@ -45,7 +44,7 @@ def asked(name: str) -> Workload:
     if name in GRADIENTS:
         return workload_of(gradient(*GRADIENTS[name]))
     extents = {"r": 140, "c": 37} | ({"b": 2} if name == "several axes" else {})
-    return Computation("program", (), program(OTHERS[name], **extents), "")
+    return Workload("program", (), program(OTHERS[name], **extents), "")
 
 
 def space_of(made: Workload) -> Space:
@@ -67,7 +66,7 @@ def test_rows_of_other_sums_are_refused_as_before() -> None:
 
 
 def test_sums_of_many_equal_terms_keep_their_digits(tmp_path: Path) -> None:
-    made = Computation("program", (), program(OTHERS["a sum alone"], r=30_000, c=8), "")
+    made = Workload("program", (), program(OTHERS["a sum alone"], r=30_000, c=8), "")
     inputs = {"x": np.full((30_000, 8), 0.1, np.float32)}
     inputs["x"][:, 0] = 0.4
     kernels = sampled(space_of(made), 2)

@@ -22,7 +22,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.testing.template import checked_quantities, silent_rules
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 NAMED = [
     ("softmax", {"r": 3, "c": 67}),
@@ -95,7 +95,7 @@ def agrees_at_random(seed: int, folder: Path) -> bool:
         made = random_chain(seed, "float32", extent)
     except InputError:
         return False
-    w = Computation("program", (), made, "")
+    w = Workload("program", (), made, "")
     if RowsTemplate.why_not(w, TARGET):
         return False
     assert complaints(w, lowered(w, TARGET, 3, seed), folder / str(seed)) == []

@@ -13,7 +13,6 @@ from tilewright.spaces.registry import space_for
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target
 from tilewright.spaces.testing.template import TemplateContract
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 H200, A100 = cuda_target("sm_90a"), cuda_target("sm_80")
@@ -133,7 +132,7 @@ ROTATED = (
 )
 def test_what_a_product_means_in_float32_is_not_rounded_to_16_bits(text, factor):
     """Verification found right kernels of these wrong."""
-    work = Computation("program", (), made(text, "bfloat16"), "")
+    work = Workload("program", (), made(text, "bfloat16"), "")
     why = f"{factor} would be rounded to bfloat16, in a product that means float32"
     advice = "allowed: a cast in the text, bfloat16(...)"
     assert CudaChained.why_not(work, H200) == f"{why}; {advice}"
@@ -149,7 +148,7 @@ def test_what_a_product_means_in_float32_is_not_rounded_to_16_bits(text, factor)
     ],
 )
 def test_what_is_cast_or_stands_beside_16_bits_may_be_rounded(text):
-    work = Computation("program", (), made(text, "bfloat16"), "")
+    work = Workload("program", (), made(text, "bfloat16"), "")
     assert CudaChained.why_not(work, H200) is None
 
 

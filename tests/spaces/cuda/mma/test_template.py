@@ -62,7 +62,7 @@ def test_what_it_cannot_do_is_refused_in_words(parameters, target, words):
     ],
 )
 def test_tiles_pass_registers_only_where_copies_cannot_be_asynchronous(dtype, k, a, asynchronous):
-    product = orient(workload("matmul", m=64, n=64, k=k, dtype=dtype, a=a))
+    product = orient(workload("matmul", m=64, n=64, k=k, dtype=dtype, a=a).matmul)
     values = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 1, "warp_columns": 1}
     values |= {"depth": 64, "stages": 2, "blocks_per_sm": 1, "store_path": "direct", **ALONE}
     assert MmaCode(MmaSizes(product), values, "tw_test").left.can_be_asynchronous == asynchronous
@@ -86,7 +86,7 @@ def test_sums_are_float16_only_if_asked_for():
 
     def source(**options: str) -> str:
         work = workload("matmul", m=64, n=64, k=64, dtype="float16", **options)
-        return MmaCode(MmaSizes(orient(work)), values, "tw_test").source
+        return MmaCode(MmaSizes(orient(work.matmul)), values, "tw_test").source
 
     assert "mma_m16n8k16_f32_f16_f16" in source()
     assert "mma_m16n8k16_f16_f16_f16" in source(accumulator="float16")
@@ -108,8 +108,8 @@ def test_an_accumulator_is_named_only_where_it_is_not_the_usual_one():
 def test_tf32_is_never_meant_by_float32():
     values = np.array([[1 + 2**-11, 1 + 2**-12, -1 - 2**-11, np.inf]])
     work = workload("matmul", m=1, n=4, k=4, dtype="tfloat32")
-    assert work.output.dtype == "float32"
-    rounded = work.factors[0].array(values)
+    assert work.outputs[0].dtype == "float32"
+    rounded = work.matmul.factors[0].array(values)
     assert rounded.dtype == np.float32
     assert rounded.tolist() == [[1 + 2**-10, 1, -1 - 2**-10, np.inf]]
     with pytest.raises(InputError, match="inputs only"):

@@ -12,7 +12,7 @@ from tilewright.spaces.operators import workload
 from tilewright.spaces.quantities import QUANTITIES
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
 
@@ -112,7 +112,7 @@ def test_few_blocks_of_a_long_sum_are_added_without_what_rounding_lost(columns, 
 def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
     first = program("y[r, c] = softmax[c](x[r, c])", dtype="bfloat16", r=64, c=512)
     second = program("a[i, j] = softmax[j](if_[i, j])", dtype="bfloat16", i=64, j=512)
-    works = [Computation("program", (), text, "no product") for text in (first, second)]
+    works = [Workload("program", (), text, "no product") for text in (first, second)]
     spaces = [Space(work, H200, [CudaRows(work, H200)]) for work in works]
     populations = [s.sample(np.random.default_rng(3), 8) for s in spaces]
     assert np.array_equal(*populations)
@@ -345,7 +345,7 @@ def test_each_row_of_a_thread_takes_a_pointer_to_each_array():
     ],
 )
 def test_what_is_not_served_is_refused_in_words(text, extents, dtype, words):
-    computation = Computation("program", (), program(text, dtype=dtype, **extents), "no product")
+    computation = Workload("program", (), program(text, dtype=dtype, **extents), "no product")
     assert words in str(CudaRows.why_not(computation, H200))
 
 

@@ -90,7 +90,7 @@ def test_steps_that_wait_for_memory_count_as_instructions():
 @pytest.mark.parametrize(("m", "n"), [(3, 500), (500, 3)])
 @pytest.mark.parametrize("order", ["row", "col"])
 def test_few_rows_and_few_columns_are_the_same(m, n, order):
-    thin = ThinProduct(orient(workload("matmul", m=m, n=n, k=64, c=order)))
+    thin = ThinProduct(orient(workload("matmul", m=m, n=n, k=64, c=order).matmul))
     assert (thin.few, thin.many) == (3, 500)
     assert (thin.small.size, thin.large.size) == (3 * 64, 500 * 64)
 
@@ -107,7 +107,7 @@ def test_few_rows_and_few_columns_are_the_same(m, n, order):
 )
 def test_vectors_are_as_wide_as_memory_allows(parameters, large, small):
     sizes = {"m": 3, "n": 4096, "k": 4096, "dtype": "float16", **parameters}
-    thin = ThinProduct(orient(workload("matmul", **sizes)))
+    thin = ThinProduct(orient(workload("matmul", **sizes).matmul))
     assert (thin.large_vector, thin.small_vector) == (large, small)
 
 
@@ -136,7 +136,7 @@ def test_a_refusal_says_why(changes, words):
     target = cuda_target("sm_90a")
     space = Space(work, target, [CudaThin(work, target)])
     values = {**STREAM, **MATRICES, "thread_depth": 8, **changes}
-    words = words.replace("right", work.factors[1].name)
+    words = words.replace("right", work.matmul.factors[1].name)
     assert words in (space.why_not(Schedule("thin", tuple(values.items()))) or "")
 
 

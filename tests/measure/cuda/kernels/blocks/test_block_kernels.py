@@ -45,7 +45,7 @@ def case(name: str, work: Workload, target: str = "sm_89", **changes: int | str)
     """The workload, and the kernel of the template's small schedule with some decisions changed."""
     values = dict(TEMPLATES[name][1])
     if name == "mma":
-        values["depth"] = 64 // work.factors[0].element.bytes
+        values["depth"] = 64 // work.matmul.factors[0].element.bytes
     values |= changes
     return work, space(name, work, target).lower(Schedule(name, tuple(values.items())))
 

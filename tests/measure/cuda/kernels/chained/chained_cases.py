@@ -8,7 +8,7 @@ from tilewright.spaces.cuda.chained.template import CudaChained
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.language import Program
 from tilewright.spaces.schedule import Schedule
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
 PLAIN = {
@@ -59,7 +59,7 @@ def dtype_of(name: str) -> str:
 @deferred
 def case(found: Program, values: dict) -> Case:
     """The kernel of a schedule of a program."""
-    work = Computation("program", (), found, "")
+    work = Workload("program", (), found, "")
     template = CudaChained(work, H200)
     columns = template.decisions[1].values[-1]
     return work, template.lower(Schedule("chained", tuple({**values, "columns": columns}.items())))

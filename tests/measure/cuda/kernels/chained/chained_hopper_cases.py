@@ -11,7 +11,6 @@ from tilewright.spaces.cuda.target import CudaTarget, cuda_target
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.space import Space
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 TARGET = cuda_target("sm_90a")
@@ -62,7 +61,7 @@ def program(text: str, **changes: int) -> Workload:
 def of_form(name: str, **changes: Value) -> Case:
     """One of the usual forms; sigmoids need the range of bfloat16, rows multiples of 16 bytes."""
     dtype = "bfloat16" if name in ("no chain", "half precision") else "float16"
-    w = Computation("program", (), form(name, dtype, e=24), "")
+    w = Workload("program", (), form(name, dtype, e=24), "")
     return case(w, **{"warpgroups": 1, "ping_pong": 0, "keys": 32, **changes})
 
 

@@ -17,7 +17,7 @@ from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.space import Space
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
 PLAIN: dict[str, Value] = {
@@ -55,7 +55,7 @@ SCHEDULES: dict[str, dict[str, Value]] = {
 def case(text: str, values: dict[str, Value], **changes: int) -> Case:
     """The kernel of a text, its extents primes."""
     extents = {"i": 37, "j": 137, "d": 83, "e": 19} | changes
-    work = Computation("program", (), made(text, "bfloat16", **extents), "")
+    work = Workload("program", (), made(text, "bfloat16", **extents), "")
     template = ChainedDeep(work, H200)
     columns = {d.name: d.values[-1] for d in template.decisions if d.name == "columns"}
     schedule = Schedule("chained_deep", tuple((PLAIN | columns | values).items()))

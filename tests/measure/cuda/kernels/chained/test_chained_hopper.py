@@ -17,7 +17,7 @@ from tests.measure.cuda.kernels.chained.chained_hopper_cases import (
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import FORMS, form
 from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 def randomly(seed: int) -> Case:
@@ -223,7 +223,7 @@ class TestFurtherChainedHopper(KernelContract):
 def test_forms_are_served_by_their_texts_alone_or_refused_in_words(emulator, number):
     name = list(FORMS)[number]
     if name in REFUSED:
-        w = Computation("program", (), form(name, "float16"), "")
+        w = Workload("program", (), form(name, "float16"), "")
         assert ChainedHopper.refuses(w, SMALL)
         return
     lazy = {"rescale": "moved"} if name in ("no chain", "softmax of a product") else {}

@@ -15,7 +15,7 @@ from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import Program
 from tilewright.spaces.schedule import Schedule, Value
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 ONE: dict[str, Value] = {"warpgroups": 1, "ping_pong": 0}
 PARTS: dict[str, Value] = {**ONE, "keys": 32, "splits": 4}
@@ -35,7 +35,7 @@ FEW = {**LONG, "b": 1, "h": 2, "i": 64}
 @deferred
 def case(found: Program, **changes: Value) -> Case:
     """The kernel of the usual schedule with some decisions changed."""
-    work = Computation("program", (), found, "")
+    work = Workload("program", (), found, "")
     values = {**USUAL, "rescale": "moved", **changes}
     return work, space_of(work).lower(Schedule("chained_hopper", tuple(values.items())))
 
@@ -140,7 +140,7 @@ def random_cases(seeds: range) -> list[Case]:
     for seed in seeds:
         own = {"i": (64, 70, 131)[seed % 3], "d": (16, 32, 48, 112)[seed % 4]}
         found = random_form(seed, (E4M3, E5M2)[seed % 2], **own)
-        work = Computation("program", (), found, "")
+        work = Workload("program", (), found, "")
         if ChainedHopper.refuses(work, SMALL):
             continue
         try:

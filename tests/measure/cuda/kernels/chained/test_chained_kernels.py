@@ -38,7 +38,6 @@ from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
-from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -48,7 +47,7 @@ class TestChainedKernels(KernelContract):
 
 def sampled(found: Program, count: int, seed: int) -> list[Case]:
     """Random schedules of a program; none of one that is refused."""
-    work = Computation("program", (), found, "")
+    work = Workload("program", (), found, "")
     if CudaChained.refuses(work, H200):
         return []
     space = Space(work, H200, [CudaChained(work, H200)])
@@ -124,7 +123,7 @@ def complaints(
 
 
 def inputs_of(name: str) -> dict[str, np.ndarray]:
-    return dict(Computation("program", (), form(name, dtype_of(name)), "").make_inputs(0))
+    return dict(Workload("program", (), form(name, dtype_of(name)), "").make_inputs(0))
 
 
 @pytest.mark.parametrize("scale", [1e4, -1e4, 0.0])

@@ -28,7 +28,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import Program
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 H200, ADA = cuda_target("sm_90a"), cuda_target("sm_89")
 E4M3, E5M2 = "float8_e4m3fn", "float8_e5m2"
@@ -57,7 +57,7 @@ def case(
     found: Program, values: dict, columns: int = -1, kind: type[CudaChained] = CudaChained
 ) -> Case:
     """The kernel of a schedule of a program; of as many columns as one may have."""
-    work = Computation("program", (), found, "")
+    work = Workload("program", (), found, "")
     template = kind(work, H200)
     chosen = {**values, "columns": template.decisions[1].values[columns]}
     names = [decision.name for decision in template.decisions]
@@ -124,7 +124,7 @@ def random_cases(seeds: range) -> list[Case]:
     """A schedule of each random form whose inputs are telling."""
     cases = []
     for seed in seeds:
-        work = Computation("program", (), random_form(seed, (E4M3, E5M2)[seed % 2]), "")
+        work = Workload("program", (), random_form(seed, (E4M3, E5M2)[seed % 2]), "")
         try:
             one_draw(work, 0)
         except InputError:

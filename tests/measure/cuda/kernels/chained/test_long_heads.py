@@ -12,7 +12,7 @@ from tilewright.spaces.cuda.chained.template import CudaChained
 from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.space import Space
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
 GROUPED = (
@@ -29,7 +29,7 @@ HEADS = {
 def space_of(name: str, template: type, i: int) -> Space:
     text, depth, width = HEADS[name]
     found = made(text, ("float16", "bfloat16")[i % 2], b=1, i=i, j=70, d=depth, e=width)
-    work = Computation("program", (), found, "")
+    work = Workload("program", (), found, "")
     return Space(work, H200, [template(work, H200)])
 
 

@@ -15,7 +15,7 @@ from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule, Value
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
 PLAIN: dict[str, Value] = {
@@ -47,7 +47,7 @@ BIASED = PRODUCT + "y[i] = argmax[j](p[i,j] + c[j])"
 @deferred
 def case(text: str, values: dict[str, Value]) -> Case:
     """The kernel of a text."""
-    work = Computation("program", (), made(text, "float16", j=150), "")
+    work = Workload("program", (), made(text, "float16", j=150), "")
     template = CudaChained(work, H200)
     columns = {d.name: d.values[-1] for d in template.decisions if d.name == "columns"}
     return work, template.lower(Schedule("chained", tuple((PLAIN | columns | values).items())))

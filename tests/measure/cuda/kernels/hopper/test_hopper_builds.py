@@ -77,7 +77,7 @@ def instructions(built: Built) -> Counter[str]:
 
 
 def check_code(candidate: Candidate, found: Counter[str]) -> None:
-    schedule, kind = candidate.schedule, candidate.job.workload.factors[0].dtype
+    schedule, kind = candidate.schedule, candidate.job.workload.matmul.factors[0].dtype
     assert found["QGMMA" if kind.startswith("float8") else "HGMMA"], schedule
     assert found["UTMALDG"] >= 2, schedule
     assert not found["LDL"] + found["STL"], schedule
@@ -88,7 +88,7 @@ def check_code(candidate: Candidate, found: Counter[str]) -> None:
     vectors = schedule["block_m"] * schedule["block_n"] // schedule["consumers"] // 512
     assert found["STAS"] == exchanges * vectors, schedule
     assert bool(found["UTMASTG"]) == (schedule["store_buffers"] != 0), schedule
-    if schedule["store_buffers"] and candidate.job.workload.output.element.bytes == 2:
+    if schedule["store_buffers"] and candidate.job.workload.outputs[0].element.bytes == 2:
         assert found["STSM"], schedule
 
 

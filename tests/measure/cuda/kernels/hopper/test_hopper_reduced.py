@@ -16,7 +16,7 @@ from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.space import Space
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 SMALL, H200 = small_target(), cuda_target("sm_90a")
 PLAIN: dict[str, Value] = {
@@ -55,7 +55,7 @@ SCHEDULES: dict[str, dict[str, Value]] = {
 def case(text: str, values: dict[str, Value], **changes: int) -> Case:
     """The kernel of a text; its rows and columns fill no tile."""
     extents = {"i": 149, "j": 137, "d": 88} | changes
-    work = Computation("program", (), made(text, "bfloat16", **extents), "")
+    work = Workload("program", (), made(text, "bfloat16", **extents), "")
     template = HopperReduced(work, SMALL)
     return work, template.lower(Schedule("hopper_reduced", tuple((PLAIN | values).items())))
 

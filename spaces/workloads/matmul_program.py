@@ -1,4 +1,4 @@
-"""Write a contraction as a program."""
+"""Write a product of matrices as a program."""
 
 from __future__ import annotations
 
@@ -11,40 +11,37 @@ from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.packing import PANEL, TERMS
 
 if TYPE_CHECKING:
-    from tilewright.spaces.workloads.contraction import Contraction
-    from tilewright.spaces.workloads.contraction import Operand as Factor
+    from tilewright.spaces.workloads.matmul import Matmul
+    from tilewright.spaces.workloads.matmul import Operand as Factor
 
 
-def contraction_program(workload: Contraction, stored: bool) -> Program:
+def matmul_program(matmul: Matmul, stored: bool) -> Program:
     """Return the program of a sum of products and its epilogue. A packed factor has the shape in
     which it is ``stored``, or that of a matrix."""
-    factors = [_read(operand, stored) for operand in workload.factors]
-    over = tuple(axis.name for axis in workload.axes if axis.reduction)
-    kept = workload.output.axes
-    products: Expression = factors[0]
-    for factor in factors[1:]:
-        products = Binary("*", products, factor)
-    name = workload.output.name
+    products = Binary("*", *(_read(operand, stored) for operand in matmul.factors))
+    over = tuple(axis.name for axis in matmul.axes if axis.reduction)
+    kept = matmul.output.axes
+    name = matmul.output.name
     stages = [Stage(name, kept, "sum", over, products)]
-    if workload.epilogue is not None:
-        taken = {operand.name for operand in workload.operands}
+    if matmul.epilogue is not None:
+        taken = {operand.name for operand in matmul.operands}
         own = next(n for n in (f"{name}_sum", f"{name}_sums", f"{name}__sum") if n not in taken)
         summed = Read(own, tuple(map(AxisValue, kept)))
-        value = _replaced(workload.epilogue.value, summed)
+        value = _replaced(matmul.epilogue.value, summed)
         stages = [
             Stage(summed.name, kept, "sum", over, products),
             Stage(name, kept, None, (), value),
         ]
     return Program(
-        extents=tuple(workload.extents.items()),
+        extents=tuple(matmul.extents.items()),
         operands=tuple(
             Operand(*_described(operand), packed=operand.packed)
-            for operand in (workload.inputs if stored else workload.indexed)
+            for operand in (matmul.inputs if stored else matmul.indexed)
         ),
         stages=tuple(stages),
         conditions=(),
-        outputs=(Output(*_described(workload.output)),),
-        accumulator="float16" if workload.accumulator == "float16" else "",
+        outputs=(Output(*_described(matmul.output)),),
+        accumulator="float16" if matmul.accumulator == "float16" else "",
     )
 
 

@@ -8,7 +8,6 @@ import pytest
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.named import named, names
 from tilewright.spaces.operators import workload, workload_from_json
-from tilewright.spaces.workloads.computation import Computation
 
 SOFTMAX = "y[r,c] = softmax[c](x[r,c])"
 
@@ -43,14 +42,19 @@ def test_the_identity_is_what_a_program_means() -> None:
     assert workload("softmax r=6 c=5 dtype=float64").key != by_name.key
 
 
-def test_a_product_is_a_contraction_whatever_it_is_called() -> None:
-    assert not isinstance(workload("y[i,j] = sum[k](a[i,k] * b[k,j])", i=2, j=3, k=4), Computation)
-    assert isinstance(workload("y[i,j] = max[k](a[i,k] * b[k,j])", i=2, j=3, k=4), Computation)
+def test_a_product_is_one_whatever_it_is_called() -> None:
+    product, other = (
+        workload(f"y[i,j] = {reducer}[k](a[i,k] * b[k,j])", i=2, j=3, k=4)
+        for reducer in ("sum", "max")
+    )
+    assert str(product) == str(workload("matmul m=2 n=3 k=4"))
+    assert product.matmul == workload("matmul m=2 n=3 k=4").matmul
+    assert other.matmul is None
+    assert other.obstacle == "reductions: max; needs one product of matrices"
 
 
 def test_figures_follow_from_the_program() -> None:
     found = workload(SOFTMAX, r=6, c=5)
-    assert isinstance(found, Computation)
     assert found.flops == 0
     assert found.least_bytes == 2 * 4 * 6 * 5
     assert found.functions == {"exp"}
