@@ -50,7 +50,10 @@ def ring_quantities(
     reads = np.where(groups, c["warp_columns"] * c["warp_tiles"] / WARPS, c["warp_columns"])
     values = sizes.shared_values * sizes.value_columns / WARP * VALUE
     stage = c["warp_columns"] * (STAGE + shared + values)
-    occupancy = Occupancy(target, sizes.blocks, sizes.threads, sizes.registers, sizes.shared_bytes)
+    held = sizes.blocks_per_sm if sizes.segments else np.inf
+    items = sizes.visits if sizes.segments else sizes.blocks
+    resources = sizes.threads, sizes.registers, sizes.shared_bytes
+    occupancy = Occupancy(target, items, *resources, held)
     work = tiles * tile + stages * stage
     codes = tiles * ROWS * DEPTH * bits / 8
     activations = stages * sizes.activation_stage

@@ -212,3 +212,24 @@ def test_random_schedules_agree_with_the_reference(name, text):
     verdicts = list(emulate(own, draw(own, 40)[:2], INTERLEAVINGS[:1]))
     assert verdicts
     assert all(verdict.right for verdict in verdicts), [each.error_text for each in verdicts]
+
+
+FORMS = [
+    ("low_bit_ring", IN_ORDER, (90, 70, 256), {"q": "uint4", "z": 8}),
+    ("low_bit_ring", GATHERED, (60, 50, 192), {"q": "uint3", "z": 4, "g": 16}),
+    ("low_bit_ring", GATHERED, (9, 90, 320), {"q": "float4_e2m1", "z": 0, "g": 32}),
+    ("low_bit_ring", IN_ORDER, (200, 33, 128), {"q": "int8", "z": 0, "kind": "float16"}),
+    ("low_bit_raised", GATHERED, (40, 80, 128), {"q": "uint2", "z": 1}),
+    ("low_bit_dots", BESIDE_BYTES, (70, 60, 256), {"q": "uint5", "z": 16}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(("name", "text", "sizes", "form"), FORMS)
+@pytest.mark.parametrize("blocks", [1, 4, 132])
+def test_more_schedules_agree_with_the_reference(name, text, sizes, form, arch, blocks):
+    own = space(product(text, *sizes, **form), few(arch, blocks), name)
+    verdicts = list(emulate(own, draw(own, 80, blocks)[:4], INTERLEAVINGS[:2]))
+    assert verdicts
+    assert all(verdict.right for verdict in verdicts), [each.error_text for each in verdicts]
