@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -63,14 +64,25 @@ def attention(given: Tensors) -> Mapping[str, Call]:
 
 def linear(given: Tensors) -> Mapping[str, Call]:
     """Multiply rows of activations by a sparse weight: by the whole one, and by its entries."""
-    matrix, a = csr(given), given["a"]
-    dense = matrix.to_dense()
+    matrix, a, val = csr(given), given["a"], given["val"]
+    dense = val.new_zeros(matrix.shape)
+    dense[_rows(given), given["col"].long()] = val
     return {"cublas, dense": lambda: a @ dense.T, "cusparse": lambda: (matrix @ a.T).T}
 
 
 def _rows(given: Tensors) -> Tensor:
     """Return the row of each entry."""
     return torch.repeat_interleave(given["ptr"].diff().long())
+
+
+@lru_cache
+def _pruned(rows: int, entries: int) -> dict[str, np.ndarray]:
+    """Return the tables of a square weight with equally many entries in each row, at random."""
+    each, generator = entries // rows, np.random.default_rng(HELD_OUT)
+    order = generator.random((rows, rows), np.float32).argpartition(each, axis=1)
+    columns = np.sort(order[:, :each], axis=1).ravel()
+    starts = np.arange(rows + 1) * each
+    return {"ptr": starts.astype(np.int32), "col": columns.astype(np.uint16)}
 
 
 @dataclass(frozen=True)
@@ -105,7 +117,7 @@ class GpuCase:
 
     def tensors(self, device: str) -> dict[str, Tensor]:
         """Return a graph or a weight, and elements in [-1, 1)."""
-        tables = self._pruned() if self.pruned else self._graph()
+        tables = _pruned(self.rows, self.entries) if self.pruned else self._graph()
         found = {name: torch.from_numpy(table).to(device) for name, table in tables.items()}
         generator = torch.Generator(device).manual_seed(HELD_OUT)
         for name in self.arrays:
@@ -120,13 +132,6 @@ class GpuCase:
         rows, columns = case.entries_of(HELD_OUT)
         starts = np.searchsorted(rows, np.arange(self.rows + 1))
         return {"ptr": starts.astype(np.int32), "col": columns.astype(np.int32)}
-
-    def _pruned(self) -> dict[str, np.ndarray]:
-        each, generator = self.entries // self.rows, np.random.default_rng(HELD_OUT)
-        order = generator.random((self.rows, self.rows), np.float32).argpartition(each, axis=1)
-        columns = np.sort(order[:, :each], axis=1).ravel()
-        starts = np.arange(self.rows + 1) * each
-        return {"ptr": starts.astype(np.int32), "col": columns.astype(np.uint16)}
 
     def exact(self, given: Tensors) -> Tensor:
         """Return the result in float64, of the first rival."""
