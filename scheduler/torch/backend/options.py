@@ -19,6 +19,11 @@
     With ``"measure"`` branches of a graph of inference run side by side where that is faster
     (:mod:`scheduler.torch.stages`). ``"off"`` is the default.
 
+``memory``
+    The share of activations, from 0 to 1, that a graph of training keeps for its backward graph.
+    Below 1 that one computes again what takes the fewest operations (torch's activation memory
+    budget). None, the default, leaves it to torch.
+
 All others are Inductor's, such as ``max_autotune`` or ``freezing``.
 """
 
@@ -51,6 +56,7 @@ class Options:
     build: str = "wait"
     judge: str = "measure"
     stages: str = "off"
+    memory: float | None = None
     others: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -72,15 +78,20 @@ def _check(own: Mapping[str, Any]) -> None:
     for name, allowed in ALLOWED.items():
         if name in own and own[name] not in allowed:
             raise InputError(f"{name}={shown(own[name])}; allowed: {', '.join(allowed)}")
-    seconds = own.get("seconds")
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if seconds is not None and not (number and seconds > 0):
+    seconds, memory = own.get("seconds"), own.get("memory")
+    if seconds is not None and not (_is_number(seconds) and seconds > 0):
         raise InputError(f"seconds={shown(seconds)}; allowed: a number above 0")
+    if memory is not None and not (_is_number(memory) and 0 <= memory <= 1):
+        raise InputError(f"memory={shown(memory)}; allowed: a number from 0 to 1")
     database = own.get("db")
     if isinstance(database, bytes | int | float):
         raise InputError(f"db={shown(database)}; allowed: a path, a URL, a Database or None")
     if isinstance(database, Path | str) and not str(database):
         raise InputError("db=''; allowed: a path, a URL, a Database or None")
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool)
 
 
 def _of_mode(mode: str | None) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Activations that a layer keeps for its backward pass, and the time of both."""
