@@ -27,7 +27,7 @@ from tilewright.measure.drawing.hidden import hidden, hides
 from tilewright.measure.drawing.interfaces import Draw
 from tilewright.measure.drawing.masks import masked_operands
 from tilewright.measure.drawing.program_sensitivity import sensitivity
-from tilewright.measure.drawing.programs import ProgramDraw
+from tilewright.measure.drawing.programs import STEPS, ProgramDraw
 from tilewright.measure.drawing.sampling import sample
 from tilewright.measure.drawing.scores import scores_of
 from tilewright.measure.drawing.shifts import Shift, cancelling_operands, shifts
@@ -35,7 +35,7 @@ from tilewright.measure.drawing.slices import Kind, Slices, slices, turns
 from tilewright.spaces.derivation.algebra import factors
 from tilewright.spaces.derivation.recurrent.view import carried
 from tilewright.spaces.derivation.rounding.reads import places_read
-from tilewright.spaces.derivation.rounding.rows import Places
+from tilewright.spaces.derivation.rounding.rows import Places, first_steps
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.language.program import Operand, Program, Stage
 from tilewright.spaces.language.tree import Call
@@ -74,7 +74,7 @@ def with_edges(
         program = draw.program
         for number, edge in enumerate(edges(program, numerics)):
             generator = np.random.default_rng(number)
-            rows = sample(program, most, generator, one_axis)
+            rows = first_steps(program, STEPS, sample(program, most, generator, one_axis))
             judged = replace(draw, rows=rows, name=edge.name)
             given = edge.change(judged, generator)
             yield replace(judged, inputs={**draw.inputs, **given})

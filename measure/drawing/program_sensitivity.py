@@ -227,12 +227,11 @@ def _shown(looked_at: Sample, spread: Spread) -> tuple[list[float], list[bool]]:
 
 def _rows(program: Program) -> Rows | None:
     """Return the ones at which mistakes are looked for; None for all."""
-    steps = first_steps(program, STEPS).which
+    steps = (first_steps(program, STEPS) or Rows()).which
     sizes = {axis: values.size for axis, values in steps.items()}
     row = points(program, {**program.extent, **sizes, **dict.fromkeys(row_axes(program), 1)})
     most = max(SAMPLE, min(ROWS * row, LARGE_SAMPLE))
-    found = sample(program, most, np.random.default_rng(SEEDS[0]))
-    return Rows({**found.which, **steps}) if found else Rows(steps) if steps else None
+    return first_steps(program, STEPS, sample(program, most, np.random.default_rng(SEEDS[0])))
 
 
 def _places(program: Program, rows: Rows | None) -> dict[str, Places]:

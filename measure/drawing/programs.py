@@ -156,8 +156,8 @@ class ProgramInputs:
         most = self._most.final if final else self._most.search
         one_axis, carried = self._most.one_axis, self._carried
         rows = sample(self.workload.program, most, generator, one_axis, carried)
-        if not final and (steps := first_steps(self.workload.program, STEPS).which):
-            rows = Rows({**rows.which, **steps} if rows else steps)
+        if not final:
+            rows = first_steps(self.workload.program, STEPS, rows)
         return self._drawn(generator, rows)
 
     def _drawn(self, generator: np.random.Generator, rows: Rows | None) -> ProgramDraw:

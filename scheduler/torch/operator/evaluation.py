@@ -8,7 +8,7 @@ that kernels compute in. Operators of torch record themselves, so results have g
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
 from typing import Any
@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from tilewright.scheduler.torch.kernels.open_keys import calling_at, size_of, workload_at
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.cycles import Cycle, cycles
 from tilewright.spaces.language.evaluation import OPERATIONS, factors_of, literal
 from tilewright.spaces.language.functions import REDUCERS, Reducer
 from tilewright.spaces.language.kinds import KEEPING
@@ -121,10 +122,42 @@ def evaluated(program: Program, operands: Sequence[Tensor]) -> list[Tensor]:
         operand.name: given.to(wide if given.dtype.is_floating_point else torch.int64)
         for operand, given in zip(program.operands, operands, strict=True)
     }
+    stepped = {name: cycle for cycle in cycles(program) for name in cycle.stages}
     for stage in program.stages:
+        if stage.name in values:
+            continue
+        if stage.name in stepped:
+            values |= _step_by_step(program, stepped[stage.name], values, wide)
+            continue
         grid = _grid(program, stage, operands[0].device)
         values[stage.name] = _Evaluation(program, stage, values, grid, wide).value()
     return [_converted(values[output.name], output) for output in program.outputs]
+
+
+def _step_by_step(
+    program: Program, cycle: Cycle, values: Mapping[str, Tensor], wide: torch.dtype
+) -> dict[str, Tensor]:
+    """Return the stages of a cycle, which are computed step by step."""
+    stages = [program.stage[name] for name in cycle.stages]
+    steps = {stage.name: stage.axes.index(cycle.axis) for stage in stages}
+    extents = tuple((a, 1 if a == cycle.axis else n) for a, n in program.extents)
+    made, device = replace(program, extents=extents), next(iter(values.values())).device
+    last = {
+        stage.name: torch.zeros(made.shape(stage.axes), dtype=wide, device=device)
+        for stage in stages
+    }
+    found: dict[str, list[Tensor]] = {stage.name: [] for stage in stages}
+    for step in range(program.extent[cycle.axis]):
+        now = dict(last)
+        for stage in stages:
+            both = {n: torch.cat([last[n], now[n]], dimension) for n, dimension in steps.items()}
+            grid = _grid(made, stage, device)
+            grid[cycle.axis] = grid[cycle.axis] + step
+            known = {**values, **both}
+            now[stage.name] = _Step(made, stage, known, grid, wide, cycle.axis, step, steps).value()
+            found[stage.name].append(now[stage.name])
+        last = now
+    return {name: torch.cat(every, steps[name]) for name, every in found.items()}
 
 
 def _converted(value: Tensor, output: Output) -> Tensor:
@@ -305,6 +338,29 @@ class _Evaluation:
         view = array.permute(sorted(range(len(axes)), key=axes.__getitem__))
         extents = [self.program.extent[name] if d in axes else 1 for d, name in enumerate(names)]
         return view.reshape(extents)
+
+
+@dataclass(frozen=True)
+class _Step(_Evaluation):
+    """The meaning of a stage at one ``step`` along an ``axis``; of stages of its cycle, ``steps``
+    names the dimension along which the last step and this one are known."""
+
+    axis_of_steps: str
+    step: int
+    steps: Mapping[str, int]
+
+    def read(self, name: str, indices: Sequence[Value], outside: float | None) -> Value:
+        if name not in self.steps:
+            return super().read(name, indices, outside)
+        places = [self._tensor(index) for index in indices]
+        within = places[self.steps[name]] >= 0
+        places[self.steps[name]] = places[self.steps[name]] - (self.step - 1)
+        found = super().read(name, places, outside)
+        return found if outside is None else torch.where(within, found, literal(outside))
+
+    def _plain(self, array: Tensor, places: Sequence[Tensor]) -> Tensor | None:
+        steps = self.grid[self.axis_of_steps]
+        return None if any(p is steps for p in places) else super()._plain(array, places)
 
 
 def _identity(reducer: Reducer, kind: torch.dtype) -> float:

@@ -67,16 +67,16 @@ def row_axes(program: Program) -> tuple[str, ...]:
     return tuple(axis for axis in program.extent if _are_independent(program, axis))
 
 
-def first_steps(program: Program, most: int) -> Rows:
-    """Return the first steps of all cycles, ``most`` at most, where no output depends on others."""
+def first_steps(program: Program, most: int, rows: Rows | None = None) -> Rows | None:
+    """Return the ``rows``, all if there are none, at ``most`` first steps of each cycle, where no
+    output depends on others; None for all rows at all steps."""
     axes = {cycle.axis for cycle in cycles(program)}
-    return Rows(
-        {
-            axis: np.arange(most)
-            for axis in sorted(axes)
-            if program.extent[axis] > most and _are_independent(program, axis, steps=True)
-        }
-    )
+    steps = {
+        axis: np.arange(most)
+        for axis in sorted(axes)
+        if program.extent[axis] > most and _are_independent(program, axis, steps=True)
+    }
+    return Rows({**(rows.which if rows else {}), **steps}) if steps else rows
 
 
 def row_axis(program: Program) -> str | None:

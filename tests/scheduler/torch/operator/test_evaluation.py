@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.spaces import cycle_programs
 from tilewright import operator, program, workload
 from tilewright.scheduler.torch.operator.evaluation import TorchFunction, evaluated
 from tilewright.spaces.language.evaluation import evaluate
@@ -50,6 +51,32 @@ def _tensor(array: np.ndarray) -> torch.Tensor:
     if array.dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
         return torch.from_numpy(array.astype(np.float32)).to(getattr(torch, array.dtype.name))
     return torch.from_numpy(array)
+
+
+@pytest.mark.parametrize("name", cycle_programs.TEXTS)
+def test_steps_of_stages_that_read_themselves(name: str) -> None:
+    agrees(program(cycle_programs.TEXTS[name], **cycle_programs.extents_of(name)))
+
+
+def test_steps_have_the_gradients_of_a_loop() -> None:
+    made = program(cycle_programs.TEXTS["delta"], **cycle_programs.extents_of("delta"))
+    names = [operand.name for operand in made.operands]
+    given = {n: _tensor(array).requires_grad_() for n, array in draw(made, seed=0).items()}
+    (found,) = evaluated(made, [given[name] for name in names])
+    k, g, v, q = (given[name] for name in "kgvq")
+    state, outputs = torch.zeros(2, 5, 4), []
+    for t in range(9):
+        error = v[:, t] - (state * k[:, t, None]).sum(-1)
+        state = state + g[:, t, None, None] * k[:, t, None] * error[..., None]
+        outputs.append((state * q[:, t, None]).sum(-1))
+    wanted = torch.stack(outputs, 1)
+    factors = torch.rand(wanted.shape)
+    for own, other in zip(
+        torch.autograd.grad(found, [given[name] for name in names], factors),
+        torch.autograd.grad(wanted, [given[name] for name in names], factors),
+        strict=True,
+    ):
+        torch.testing.assert_close(own, other, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", names())

@@ -109,7 +109,7 @@ def test_bounds_of_some_rows_and_first_steps_are_those_of_all():
 
 def test_steps_that_are_read_elsewhere_have_no_first_ones():
     text = "h[b, t] = inside(h[b, t - 1], 0) + x[b, t]; y[b] = sum[t](h[b, t])"
-    assert not first_steps(program(text, b=2, t=99), 5).which
+    assert first_steps(program(text, b=2, t=99), 5) is None
 
 
 @pytest.mark.parametrize("name", TEXTS)
