@@ -30,12 +30,13 @@ KEPT = re.compile("bug|fault|mistake|mutant|refuse|right_in_any_order|wrong")
 
 def aspects_of(value: object) -> Iterator[Hashable]:
     """Yield what a case has in common with others: decisions with their values, dtypes, functions
-    and operators. Numbers count by their powers of two; what is ``given`` to a case that is made
-    later counts for it."""
+    and operators. Numbers count by their powers of two, but for extents of axes, which count for
+    nothing; what is ``given`` to a case that is made later counts for it."""
     value = getattr(value, "given", value)
     if isinstance(value, Mapping):
         for name, one in value.items():
-            yield from ((name, aspect) for aspect in aspects_of(one))
+            if not (len(str(name)) == 1 and isinstance(one, int)):
+                yield from ((name, aspect) for aspect in aspects_of(one))
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for one in value:
             yield from aspects_of(one)

@@ -96,7 +96,7 @@ def test_functions_dtypes_operators_and_tables_are_aspects(text, found):
 
 
 def test_numbers_count_by_powers_of_two_and_names_of_decisions_count():
-    assert set(aspects_of([{"warps": 5}, True, 6])) == {("warps", 3), "True", 3}
+    assert set(aspects_of([{"warps": 5, "m": 9}, True, 6])) == {("warps", 3), "True", 3}
 
 
 def test_few_of_many_random_cases_run():
