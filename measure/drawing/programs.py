@@ -45,7 +45,7 @@ POINT_SECONDS = 0.25e-6
 """Seconds for one of these points."""
 PIECE, PIECE_OF_STATE = 1 << 16, 1 << 20
 """Points evaluated at a time; of a state more, beside those that each walk takes."""
-STEPS, POINTS_OF_STEPS, STEP_SECONDS = 256, 1 << 22, 2e-3
+STEPS, POINTS_OF_STEPS, STEP_SECONDS = 256, 1 << 20, 2e-3
 """First steps of stages that read themselves which a search is judged by, points of the largest of
 them that a final comparison is, all at a time, and seconds for a step of a stage, however few its
 points are."""
