@@ -5,13 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from tilewright import gradient, tune
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
 from tilewright.scheduler.torch.kernels.functions import functions, key_of
 from tilewright.scheduler.torch.operator.backward import Backward, backwards
 from tilewright.spaces.language import program
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 from tilewright.spaces.workloads.served import workload_of
 
 SOFTMAX = program("y[r, c] = softmax[c](x[r, c] * s)", r=8, c=24)
@@ -63,6 +69,26 @@ def test_gradients_are_those_of_torch(measured: list[str], is_faster: bool | Non
     torch.softmax(again[0] * again[1], 1).backward(factor)
     torch.testing.assert_close([o.grad for o in operands], [a.grad for a in again])
     assert bool(calls) == (is_faster is not False)
+
+
+@pytest.mark.parametrize("faster", [["y"], []], ids=["saved", "recomputed"])
+def test_what_is_saved_is_what_took_less_time(
+    faster: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ways are on record."""
+    path = tmp_path / "tuning.db"
+    target = detect_target("cpu", torch.get_num_threads())
+    with Database(path) as database:
+        for saved in (["y"], []):
+            space = space_for(workload_of(gradient(SOFTMAX, "x,s", saved=saved)), target)
+            schedule = space.schedule(space.sample(np.random.default_rng(0), 8)[0])
+            seconds = 1e-6 if saved == faster else 2e-6
+            measurement = Measurement(schedule, Status.OK, seconds)
+            version = space.version_of(schedule)
+            assert database.record(Record(space.workload, target, version, measurement))
+    monkeypatch.setattr(functions, "database", str(path))
+    operands = [torch.randn(8, 24), torch.randn(())]
+    assert found(operands).saved == faster
 
 
 def test_gradients_of_gradients_are_torchs(measured: list[str]) -> None:
