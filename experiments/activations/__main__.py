@@ -21,11 +21,11 @@ OUT = Path(__file__).parent / "results"
 Run = Callable[[Tensor], Tensor]
 
 
-def compare(case: Case, shares: Sequence[float], judge: str, db: str | None, rounds: int) -> Any:
+def compare(case: Case, shares: Sequence[float], options: Mapping[str, Any], rounds: int) -> Any:
     """Return for eager mode, Inductor and our backend what they keep and the ratio of times; with
     the gradients checked."""
     model, x = case.made()
-    runs = _runs(model, shares, judge, db)
+    runs = _runs(model, shares, options)
     kept = {name: kept_bytes(run, x, model=model) for name, run in runs.items()}
     calls = {name: both_passes(run, x) for name, run in runs.items()}
     apart = _apart(runs, model, x)
@@ -48,14 +48,14 @@ def compare(case: Case, shares: Sequence[float], judge: str, db: str | None, rou
 
 
 def _runs(
-    model: nn.Module, shares: Sequence[float], judge: str, db: str | None
+    model: nn.Module, shares: Sequence[float], options: Mapping[str, Any]
 ) -> Mapping[str, Run]:
     """Return the model in eager mode, and compiled: by Inductor, and by our backend for each share
     of the activations that it may keep."""
     runs: dict[str, Run] = {"eager": model, "inductor": torch.compile(model)}
     for share in shares:
-        options = {"judge": judge, "db": db, "memory": share}
-        runs[f"tilewright {share:g}"] = torch.compile(model, backend="tilewright", options=options)
+        own = {**options, "memory": share}
+        runs[f"tilewright {share:g}"] = torch.compile(model, backend="tilewright", options=own)
     return runs
 
 
@@ -93,6 +93,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--memory", nargs="*", type=float, default=[1, 0.99, 0.5], metavar="SHARE")
     parser.add_argument("--judge", choices=("always", "measure"), default="measure")
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--seconds", type=float, default=0, help="of tuning each graph; 0 for none")
     parser.add_argument("--db", default=None, help="kernels that were tuned")
     parser.add_argument(
         "--inverses", action="store_true", help="errors of solving for inputs alone"
@@ -104,7 +105,14 @@ def main(given: Sequence[str] | None = None) -> None:
     if unknown := [name for name in asked.only if name not in known]:
         parser.error(f"there is no case {unknown[0]!r}; allowed: {', '.join(known)}")
     torch.set_num_threads(1)
-    results: dict[str, Any] = {"torch": torch.__version__, "rounds": asked.rounds}
+    options: dict[str, Any] = {"judge": asked.judge, "db": asked.db}
+    if asked.seconds:
+        options |= {"untuned": "tune", "seconds": asked.seconds}
+    results: dict[str, Any] = {
+        "torch": torch.__version__,
+        "rounds": asked.rounds,
+        "seconds": asked.seconds,
+    }
     if asked.inverses:
         results["inverses"] = errors()
         for name, found in results["inverses"].items():
@@ -113,7 +121,7 @@ def main(given: Sequence[str] | None = None) -> None:
         results["cases"] = {}
         for name in asked.only or known:
             torch._dynamo.reset()
-            of = (known[name], asked.memory, asked.judge, asked.db, asked.rounds)
+            of = (known[name], asked.memory, options, asked.rounds)
             results["cases"][name] = compare(*of)
             for who, own in results["cases"][name].items():
                 low, high = own["quartiles"]
