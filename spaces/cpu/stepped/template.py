@@ -51,7 +51,7 @@ class SteppedTemplate(CpuTemplate):
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
-        """Say why there is no kernel: no stage reads itself, or no axis is independent."""
+        """Say why there is no kernel: no stage reads itself, or one is read elsewhere."""
         return why_not_stepped(workload)
 
     @property

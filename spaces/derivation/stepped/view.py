@@ -42,7 +42,8 @@ class Group:
 @dataclass(frozen=True)
 class SteppedView:
     """The stages of a program that are computed at each step of the axis ``position``, in
-    ``groups``. Rows are independent of each other, and so are lanes along the axis ``lane``.
+    ``groups``. Rows are independent of each other, and so are lanes along the axis ``lane``; it
+    is empty where no axis is independent: a vector has one element then.
     """
 
     program: Program
@@ -63,7 +64,7 @@ class SteppedView:
 
     def extent(self, *axes: str) -> int:
         """Return the number of points of some axes."""
-        return prod(self.program.extent[axis] for axis in axes)
+        return prod(self.program.extent[axis] for axis in axes if axis)
 
     @cached_property
     def inner(self) -> tuple[str, ...]:
@@ -187,11 +188,9 @@ def stepped_view(program: Program) -> SteppedView:
     stages = _stages(program)
     bound = {axis for stage in stages for axis in (*stage.over, *_crossing(program, stage))}
     free = [axis for axis in row_axes(program) if axis not in bound]
-    if not free:
-        raise InputError(f"no axis beside {position} is independent, along which lanes could run")
     first = program.outputs[0]
     steps = steps_of_output(first, program.stage[first.name].axes)
-    lane = max(free, key=lambda axis: (steps.step(axis) == 1, program.extent[axis]))
+    lane = max(free, key=lambda axis: (steps.step(axis) == 1, program.extent[axis]), default="")
     rows = tuple(axis for axis in free if axis != lane)
     view = SteppedView(program, rows, position, lane, stages)
     for stage in stages:

@@ -102,6 +102,19 @@ def test_few_and_many_steps(steps, tmp_path):
     check_sampled(space_of(stepped("gates", t=steps, d=64), machine()), 3, 0, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "h[t] = 0.5 * inside(h[t - 1], 2) + x[t]",
+        "h[t, d] = tanh(x[t, d] + sum[e](inside(h[t - 1, e], 0) * m[e, d]))",
+        "m[t] = max[d](inside(s[t - 1, d], 1)); s[t, d] = x[t, d] - 0.1 * m[t]; -> m, s",
+    ],
+)
+def test_programs_without_an_independent_axis_have_vectors_of_one_element(text, tmp_path):
+    extents = {a: n for a, n in {"t": 23, "d": 5, "e": 5}.items() if re.search(rf"\b{a}\b", text)}
+    check_sampled(space_of(workload(text, **extents), machine()), 2, 0, tmp_path)
+
+
 def test_arrays_of_another_order_are_read_and_written_apart(tmp_path):
     kinds = "v: float32[2, 9, 37](order=(2, 0, 1))\no: float32[2, 9, 37](order=(2, 1, 0))\n"
     check_sampled(space_of(stepped("delta", kinds, d=37), machine()), 3, 0, tmp_path)
@@ -162,7 +175,6 @@ def test_every_planted_bug_is_found(bug, tmp_path):
 
 
 REFUSED = {
-    "h[t] = inside(h[t - 1], 0) + x[t]": "no axis beside t is independent",
     TEXTS["heat"]: "inside.h.b, t - 1, d - 1., 1. is read at 'd - 1'; allowed: an axis of h",
     "h[b, t] = inside(h[b, t - 1], 0) + x[b, t]; y[b] = sum[t](h[b, t])": "y has no axis t, along",
     "i: int32[2](index < 2); h[b, t] = inside(h[b, t - 1], 0) + x[i[b], t]": "entries of a table",
