@@ -10,7 +10,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.operators import as_workload
 from tilewright.spaces.staged.division import ON_CPU, Costs
-from tilewright.spaces.workloads.splits import Split, Splitting
+from tilewright.spaces.workloads.gradient_plans import GradientPlan, PlannedGradient
 from tilewright.spaces.workloads.workload import Workload
 
 Names = Sequence[str] | str
@@ -54,27 +54,27 @@ def saving(of: Workload | Program | str, saved: Names) -> Program:
     return savings.forward(_program(of), _names(saved))
 
 
-def splits(
+def gradient_plans(
     of: Workload | Program | str,
     wrt: Names,
     outputs: Names | None = None,
     solved: Names = (),
     held: Names = (),
     costs: Costs = ON_CPU,
-) -> list[Split]:
+) -> list[GradientPlan]:
     """Return what may be saved for the gradient of an operator, from the fewest bytes kept to the
     most and from the highest cost predicted by ``costs`` to the lowest.
 
-    Each :class:`Split` has the stages ``saved``, the programs ``forward`` and ``backward``, and the
-    ``bytes`` that pass between them, without those of arrays that are ``held`` anyway, such as
-    parameters. Operands ``solved`` for may be read or not. Other arguments and errors are those of
-    :func:`gradient`.
+    Each :class:`GradientPlan` has the stages ``saved``, the programs ``forward`` and ``backward``,
+    and the ``bytes`` that pass between them, without those of arrays that are ``held`` anyway, such
+    as parameters. Operands ``solved`` for may be read or not. Other arguments and errors are those
+    of :func:`gradient`.
 
-        splits("attention b=1 h=2 i=512 j=512 d=64", "q,k,v")
+        gradient_plans("attention b=1 h=2 i=512 j=512 d=64", "q,k,v")
     """
     some = None if outputs is None else _names(outputs)
     anyway = frozenset(_names(held))
-    return Splitting(_program(of), _names(wrt), some, (*_names(solved),), anyway).splits(costs)
+    return PlannedGradient(_program(of), _names(wrt), some, (*_names(solved),), anyway).plans(costs)
 
 
 def differentiable(of: Workload | Program) -> list[str]:

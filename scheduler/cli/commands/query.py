@@ -97,10 +97,10 @@ def query_command(
     machine = detect_target(target, threads)
     if differentiated.is_searched:
         _check_of_one_kernel({"--source": source, "--model": model})
-        from tilewright.scheduler.cli.splitting import show_splits, splits_on
+        from tilewright.scheduler.cli.gradient_plans import plans_on, show_plans
 
         made = workload_from_arguments(operator, parameters, file, NEITHER, table)
-        show_splits(splits_on(made, differentiated, machine), machine, db, format)
+        show_plans(plans_on(made, differentiated, machine), machine, db, format)
         return
     workload = workload_from_arguments(operator, parameters, file, differentiated, table)
 

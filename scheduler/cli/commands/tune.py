@@ -17,6 +17,7 @@ from tilewright.scheduler.cli.executors import (
     TargetNames,
     open_executors,
 )
+from tilewright.scheduler.cli.gradient_plans import plans_on, show_plans
 from tilewright.scheduler.cli.options import (
     DatabaseName,
     EffortOption,
@@ -35,7 +36,6 @@ from tilewright.scheduler.cli.options import (
     Trials,
     Verbose,
 )
-from tilewright.scheduler.cli.splitting import show_splits, splits_on
 from tilewright.scheduler.cli.text import command_line
 from tilewright.scheduler.cli.workload_arguments import (
     NEITHER,
@@ -61,7 +61,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from tilewright.spaces.target import Target
-    from tilewright.spaces.workloads.splits import Split
+    from tilewright.spaces.workloads.gradient_plans import GradientPlan
 
 ObjectiveOption = Annotated[
     Objective,
@@ -134,7 +134,7 @@ def tune_command(
     ) as executors:
         from tilewright.scheduler.cli.job import Request, RunOptions, run_requests
 
-        searched = _splits(what, differentiated, executors.targets)
+        searched = _plans(what, differentiated, executors.targets)
         how = (seed, session, objective, search, numerics)
         requests = [
             Request(each, machine, _budget(each, *limits), *how)
@@ -144,22 +144,22 @@ def tune_command(
         run_options = RunOptions(db, model, format, quiet, verbose, command_line())
         code = run_requests(requests, run_options, executors, context.obj)
         for machine, found in searched.items():
-            show_splits(found, machine, db, format)
+            show_plans(found, machine, db, format)
         raise typer.Exit(code)
 
 
-def _splits(
+def _plans(
     what: Workload | Suite, differentiated: Differentiated, targets: Iterable[Target]
-) -> dict[Target, list[Split]]:
+) -> dict[Target, list[GradientPlan]]:
     """Return what a gradient may read on each target; nothing where that is given."""
     if not differentiated.is_searched or isinstance(what, Suite):
         return {}
-    return {machine: splits_on(what, differentiated, machine) for machine in targets}
+    return {machine: plans_on(what, differentiated, machine) for machine in targets}
 
 
-def _asked(what: Workload | Suite, found: Sequence[Split] | None) -> Workload | Suite:
-    """Return what is tuned: the programs of splits, where these are searched."""
-    from tilewright.scheduler.splits import suite_of
+def _asked(what: Workload | Suite, found: Sequence[GradientPlan] | None) -> Workload | Suite:
+    """Return what is tuned: the programs of plans, where these are searched."""
+    from tilewright.scheduler.gradient_plans import suite_of
 
     return what if found is None else suite_of(found)
 

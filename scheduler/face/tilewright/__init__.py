@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tilewright.scheduler.data.frame import trials
     from tilewright.scheduler.dispatch.function import Dispatch, dispatch
     from tilewright.scheduler.extracting import extract
+    from tilewright.scheduler.gradient_plans import best_gradient_plan
     from tilewright.scheduler.query import query
-    from tilewright.scheduler.splits import best_split
     from tilewright.scheduler.suites.suite import Suite
     from tilewright.scheduler.suites.tune import tune_suite
     from tilewright.scheduler.torch.backend.explanation import Explanation, explain
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from tilewright.spaces.operators import workload
     from tilewright.spaces.schedule import Schedule
     from tilewright.spaces.target import Target, detect_target
-    from tilewright.spaces.workloads.gradients import gradient, saving, splits
+    from tilewright.spaces.workloads.gradients import gradient, gradient_plans, saving
     from tilewright.spaces.workloads.packing import pack, unpack
     from tilewright.spaces.workloads.sparse_weights import pack_sparse
     from tilewright.spaces.workloads.workload import Workload
@@ -75,12 +75,13 @@ __all__ = [
     "Workload",
     "__version__",
     "best",
-    "best_split",
+    "best_gradient_plan",
     "detect_target",
     "dispatch",
     "explain",
     "extract",
     "gradient",
+    "gradient_plans",
     "graphs",
     "load_package",
     "operator",
@@ -90,7 +91,6 @@ __all__ = [
     "program",
     "query",
     "saving",
-    "splits",
     "trials",
     "tune",
     "tune_suite",
@@ -120,12 +120,13 @@ _HOMES = {
     "TuningResult": "tilewright.scheduler.tuning.events",
     "Workload": "tilewright.spaces.workloads.workload",
     "best": "tilewright.scheduler.best",
-    "best_split": "tilewright.scheduler.splits",
+    "best_gradient_plan": "tilewright.scheduler.gradient_plans",
     "detect_target": "tilewright.spaces.target",
     "dispatch": "tilewright.scheduler.dispatch.function",
     "explain": "tilewright.scheduler.torch.backend.explanation",
     "extract": "tilewright.scheduler.extracting",
     "gradient": "tilewright.spaces.workloads.gradients",
+    "gradient_plans": "tilewright.spaces.workloads.gradients",
     "graphs": "tilewright.scheduler.torch.serving.graphs",
     "load_package": "tilewright.scheduler.torch.serving.packaging",
     "operator": "tilewright.spaces.named",
@@ -135,7 +136,6 @@ _HOMES = {
     "program": "tilewright.spaces.language",
     "query": "tilewright.scheduler.query",
     "saving": "tilewright.spaces.workloads.gradients",
-    "splits": "tilewright.spaces.workloads.gradients",
     "trials": "tilewright.scheduler.data.frame",
     "tune": "tilewright.scheduler.tuning.tuner",
     "tune_suite": "tilewright.scheduler.suites.tune",

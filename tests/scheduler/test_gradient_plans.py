@@ -12,11 +12,11 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
 from tilewright.scheduler.cli.app import run
-from tilewright.scheduler.splits import best_split, suite_of
+from tilewright.scheduler.gradient_plans import best_gradient_plan, suite_of
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import detect_target
-from tilewright.spaces.workloads.gradients import gradient, saving, splits
+from tilewright.spaces.workloads.gradients import gradient, gradient_plans, saving
 from tilewright.spaces.workloads.served import workload_of
 
 NORM, WRT = "layernorm r=16 c=64", "x,weight,bias"
@@ -25,7 +25,7 @@ CPU = detect_target("cpu", 1)
 
 
 def put(database: Database, saved: str, seconds: float) -> None:
-    """Record both programs of a split, each with half of the time."""
+    """Record both programs of a plan, each with half of the time."""
     for made in (saving(NORM, saved), gradient(NORM, WRT, saved)):
         space = space_for(workload_of(made), CPU)
         schedule = space.schedule(space.sample(np.random.default_rng(0), 8)[0])
@@ -35,12 +35,12 @@ def put(database: Database, saved: str, seconds: float) -> None:
 
 def test_the_fastest_on_record_is_best(database: Database) -> None:
     put(database, "rstd", 2.0)
-    found = best_split(NORM, WRT, CPU, database)
-    assert (found.split.saved, found.seconds, found.is_measured) == (("rstd",), 2.0, True)
+    found = best_gradient_plan(NORM, WRT, CPU, database)
+    assert (found.plan.saved, found.seconds, found.is_measured) == (("rstd",), 2.0, True)
     put(database, "", 1.0)
-    assert best_split(NORM, WRT, CPU, database).split.saved == ()
+    assert best_gradient_plan(NORM, WRT, CPU, database).plan.saved == ()
     put(database, "mean,rstd", 0.5)
-    assert best_split(NORM, WRT, CPU, database).split.saved == ("mean", "rstd")
+    assert best_gradient_plan(NORM, WRT, CPU, database).plan.saved == ("mean", "rstd")
 
 
 def test_memory_bounds_what_is_kept(database: Database) -> None:
@@ -52,16 +52,16 @@ def test_memory_bounds_what_is_kept(database: Database) -> None:
         (x + weight + 2 * row - 1, ("rstd",)),
         (x + weight + row - 1, ()),
     ):
-        found = best_split(NORM, WRT, CPU, database, memory=memory)
-        assert found.split.saved == saved
-        assert found.split.bytes <= memory
+        found = best_gradient_plan(NORM, WRT, CPU, database, memory=memory)
+        assert found.plan.saved == saved
+        assert found.plan.bytes <= memory
     with pytest.raises(InputError, match=rf"memory=7 is too little; allowed: {x + weight} bytes"):
-        best_split(NORM, WRT, CPU, database, memory=7)
+        best_gradient_plan(NORM, WRT, CPU, database, memory=7)
 
 
 def test_without_records_it_is_predicted() -> None:
-    found = best_split("attention b=1 h=2 i=64 j=64 d=16", "q,k,v", CPU, None)
-    assert found.split.saved == ("y", "lse")
+    found = best_gradient_plan("attention b=1 h=2 i=64 j=64 d=16", "q,k,v", CPU, None)
+    assert found.plan.saved == ("y", "lse")
     assert not found.is_measured
 
 
@@ -70,24 +70,25 @@ def test_what_no_template_serves_is_left_out(monkeypatch: pytest.MonkeyPatch) ->
         if "mean" in {output.name for output in workload.outputs}:  # type: ignore[attr-defined]
             raise InputError("no template serves it")
 
-    monkeypatch.setattr("tilewright.scheduler.splits.space_for", refusing)
-    assert best_split(NORM, WRT, CPU, None).split.saved != ("mean", "rstd")
+    monkeypatch.setattr("tilewright.scheduler.gradient_plans.space_for", refusing)
+    assert best_gradient_plan(NORM, WRT, CPU, None).plan.saved != ("mean", "rstd")
     monkeypatch.setattr(
-        "tilewright.scheduler.splits.workload_of", lambda program: workload_of(saving(NORM, "mean"))
+        "tilewright.scheduler.gradient_plans.workload_of",
+        lambda program: workload_of(saving(NORM, "mean")),
     )
     with pytest.raises(InputError, match="no template serves it"):
-        best_split(NORM, WRT, CPU, None)
+        best_gradient_plan(NORM, WRT, CPU, None)
 
 
 def test_little_memory_is_had_by_solving(database: Database) -> None:
     anyway = {"solved": "x", "held": "y,weight,bias"}
-    found = best_split(NORM, WRT, CPU, database, memory=100, **anyway)
-    assert (found.split.saved, found.split.solved) == (("rstd", "y"), ("x",))
-    assert suite_of([found.split]).members[1].label == "gradient, of rstd,y without x"
+    found = best_gradient_plan(NORM, WRT, CPU, database, memory=100, **anyway)
+    assert (found.plan.saved, found.plan.solved) == (("rstd", "y"), ("x",))
+    assert suite_of([found.plan]).members[1].label == "gradient, of rstd,y without x"
 
 
 def test_programs_that_are_shared_are_tuned_once() -> None:
-    (found,) = splits("softmax r=4 c=32", "x")
+    (found,) = gradient_plans("softmax r=4 c=32", "x")
     assert [member.label for member in suite_of([found, found]).members] == [
         "forward, saving y",
         "gradient, of y",
@@ -100,15 +101,15 @@ def test_tune_measures_all_and_query_remembers(
     options = ("--threads", "1", "--db", str(tmp_path / "tuning.db"), "--format", "json")
     assert run(["tune", *WORDS, "--trials", "12", *options]) == 0
     tuned = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert tuned["event"] == "splits"
-    saved = {tuple(each["saved"]): each for each in tuned["splits"]}
+    assert tuned["event"] == "gradient_plans"
+    saved = {tuple(each["saved"]): each for each in tuned["plans"]}
     assert {(), ("rstd",), ("mean", "rstd")} <= {*saved}
     assert all(each["measured"] and each["latency_s"] > 0 for each in saved.values())
     assert saved["rstd",]["kept"] == {"x": 4096, "weight": 256, "rstd": 64}
     assert [each["best"] for each in saved.values()].count(True) == 1
     assert run(["query", *WORDS, *options]) == 0
     asked = json.loads(capsys.readouterr().out)
-    assert [each["best"] for each in asked["splits"]] == [each["best"] for each in saved.values()]
+    assert [each["best"] for each in asked["plans"]] == [each["best"] for each in saved.values()]
     assert run(["query", *WORDS, "--memory", "4400", *options[:-2]]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2

@@ -1,9 +1,8 @@
-"""Divisions of a program and its gradient into a forward and a backward program.
+"""Plans of a gradient: what a forward program saves, and a backward one reads.
 
-What the forward program saves, the backward one need not compute again: memory for time (Griewank
-and Walther, Evaluating Derivatives, 2008, chapter 12). A set of stages that the gradient reads all
-of is such a division. Those that keep more bytes than another one and are predicted to take no less
-time are left out.
+What is saved need not be computed again: memory for time (Griewank and Walther, Evaluating
+Derivatives, 2008, chapter 12). There is a plan for each set of stages that the gradient reads all
+of. Plans that keep more bytes than another one and are predicted to take no less time are left out.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Split:
-    """A program that also writes the stages ``saved``, and the gradient that reads them and not the
-    operands that are ``solved`` for. The arrays ``held`` are there anyway."""
+class GradientPlan:
+    """A ``forward`` program that also writes the stages ``saved``, and a ``backward`` program that
+    reads them, and not the operands ``solved`` for. The arrays ``held`` are there anyway."""
 
     saved: Names
     forward: Program
@@ -58,9 +57,9 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Splitting:
-    """A gradient of a program that is to be divided: by the operands ``wrt``, given the derivatives
-    of the outputs ``of``. Operands may be ``solved`` for, and arrays are ``held`` anyway."""
+class PlannedGradient:
+    """A gradient of a program that is planned: by the operands ``wrt``, given the derivatives of
+    the outputs ``of``. Operands may be ``solved`` for, and arrays are ``held`` anyway."""
 
     program: Program
     wrt: Sequence[str]
@@ -68,8 +67,8 @@ class Splitting:
     solved: Names = ()
     held: frozenset[str] = frozenset()
 
-    def splits(self, costs: Costs = ON_CPU) -> list[Split]:
-        """Return the divisions from the fewest bytes kept to the most, and from the highest
+    def plans(self, costs: Costs = ON_CPU) -> list[GradientPlan]:
+        """Return the plans from the fewest bytes kept to the most, and from the highest
         predicted cost to the lowest. :class:`InputError` as for
         :func:`spaces.derivation.gradients.gradient.gradient`, and for ``held`` ones that are no
         arrays."""
@@ -88,15 +87,15 @@ class Splitting:
                 raise InputError(f"{problem}; allowed: operands of a map of + - * /")
             possible += solving
         priced = sorted(((s.bytes, s.cost(costs), s) for s in possible), key=lambda each: each[:2])
-        found, least = list[Split](), float("inf")
-        for _, cost, split in priced:
+        found, least = list[GradientPlan](), float("inf")
+        for _, cost, plan in priced:
             if cost < least:
-                found.append(split)
+                found.append(plan)
                 least = cost
         return found
 
-    def _possible(self, names: Sequence[str], solved: Names) -> Iterator[Split]:
-        """Yield a division for each set of stages that the gradient reads all of; and, where
+    def _possible(self, names: Sequence[str], solved: Names) -> Iterator[GradientPlan]:
+        """Yield a plan for each set of stages that the gradient reads all of; and, where
         operands are ``solved`` for, for each set by which they can be."""
         waiting: list[Names] = [()]
         seen = {*waiting}
@@ -107,7 +106,7 @@ class Splitting:
             read = {*saved} & {*(backward.operand if backward else ())}
             if backward is not None and (solved or read == {*saved}):
                 written = forward(self.program, [name for name in saved if name in read])
-                yield Split(saved, written, backward, solved, self.held)
+                yield GradientPlan(saved, written, backward, solved, self.held)
             elif not solved:
                 continue
             more = [each for each in _larger(saved, names) if each not in seen]

@@ -1,7 +1,7 @@
 """Decide what the forward pass of an operator saves for its gradient.
 
-Every :class:`Split` is a pair of workloads, tuned and looked up like any other. Their times on
-record, or predicted ones, say which split is the fastest of those that keep few enough bytes.
+Every :class:`GradientPlan` is a pair of workloads, tuned and looked up like any other. Their times
+on record, or predicted ones, say which plan is the fastest of those that keep few enough bytes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tilewright.spaces.registry import space_for
 from tilewright.spaces.settings import Default
 from tilewright.spaces.staged.division import ON_CPU, ON_GPU, Costs
 from tilewright.spaces.target import Target, as_target
-from tilewright.spaces.workloads.gradients import Names, splits
+from tilewright.spaces.workloads.gradient_plans import GradientPlan
+from tilewright.spaces.workloads.gradients import Names, gradient_plans
 from tilewright.spaces.workloads.served import workload_of
-from tilewright.spaces.workloads.splits import Split
 from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TimedSplit:
-    """A split with the best known schedules of its two programs."""
+class TimedPlan:
+    """A plan with the best known schedules of its two programs."""
 
-    split: Split
+    plan: GradientPlan
     forward: Answer
     backward: Answer
 
@@ -53,10 +53,10 @@ class TimedSplit:
     def rank(self) -> tuple[bool, float, int]:
         """The less, the better: measured ones first, by their times and then their bytes."""
         seconds = float("inf") if self.seconds is None else self.seconds
-        return not self.is_measured, seconds, self.split.bytes
+        return not self.is_measured, seconds, self.plan.bytes
 
 
-def best_split(
+def best_gradient_plan(
     of: Workload | Program | str,
     wrt: Names,
     target: Target | str = Default.TARGET,
@@ -65,22 +65,22 @@ def best_split(
     outputs: Names | None = None,
     solved: Names = (),
     held: Names = (),
-) -> TimedSplit:
-    """Return what an operator best saves for its gradient by ``wrt``: the :class:`Split` whose two
-    kernels take the least time together, of those that keep at most ``memory`` bytes.
+) -> TimedPlan:
+    """Return what an operator best saves for its gradient by ``wrt``: the :class:`GradientPlan`
+    whose two kernels take the least time together, of those that keep at most ``memory`` bytes.
 
     Example::
 
-        best_split("attention b=1 h=2 i=512 j=512 d=64", "q,k,v").split.saved
+        best_gradient_plan("attention b=1 h=2 i=512 j=512 d=64", "q,k,v").plan.saved
 
     Measured times come before predicted ones; ``tilewright tune ... --gradient q,k,v --saved
     search`` measures all. ``outputs``, ``solved`` and ``held`` are as for
-    :func:`spaces.workloads.gradients.splits`. Raises :class:`InputError` for bad input, for splits
-    that all keep more, and where no template serves one.
+    :func:`spaces.workloads.gradients.gradient_plans`. Raises :class:`InputError` for bad input, for
+    plans that all keep more, and where no template serves one.
     """
     machine = as_target(target)
-    possible = splits(of, wrt, outputs, solved, held, costs_on(machine))
-    found = served_splits(possible, machine, memory)
+    possible = gradient_plans(of, wrt, outputs, solved, held, costs_on(machine))
+    found = served_plans(possible, machine, memory)
     return min((timed(each, machine, database) for each in found), key=lambda each: each.rank)
 
 
@@ -89,24 +89,26 @@ def costs_on(target: Target) -> Costs:
     return ON_CPU if target.kind == "cpu" else ON_GPU
 
 
-def served_splits(found: Sequence[Split], target: Target, memory: int | None) -> list[Split]:
-    """Return the splits that keep at most ``memory`` bytes and have kernels on a target;
+def served_plans(
+    found: Sequence[GradientPlan], target: Target, memory: int | None
+) -> list[GradientPlan]:
+    """Return the plans that keep at most ``memory`` bytes and have kernels on a target;
     :class:`InputError` if there is none."""
-    small = [split for split in found if memory is None or split.bytes <= memory]
+    small = [plan for plan in found if memory is None or plan.bytes <= memory]
     if not small:
-        least = min(split.bytes for split in found)
+        least = min(plan.bytes for plan in found)
         raise InputError(f"memory={shown(memory)} is too little; allowed: {least} bytes or more")
     reasons: list[InputError] = []
-    served = [split for split in small if _is_served(split, target, reasons)]
+    served = [plan for plan in small if _is_served(plan, target, reasons)]
     if not served:
         raise reasons[0]
     return served
 
 
-def _is_served(split: Split, target: Target, reasons: list[InputError]) -> bool:
+def _is_served(plan: GradientPlan, target: Target, reasons: list[InputError]) -> bool:
     """Tell whether both programs have kernels; if not, note the reason."""
     try:
-        for program in (split.forward, split.backward):
+        for program in (plan.forward, plan.backward):
             space_for(workload_of(program), target)
     except InputError as reason:
         reasons.append(reason)
@@ -115,25 +117,25 @@ def _is_served(split: Split, target: Target, reasons: list[InputError]) -> bool:
 
 
 def timed(
-    split: Split, target: Target, database: Database | str | Path | None = Default.DATABASE
-) -> TimedSplit:
-    """Return a split with what is known of its programs."""
+    plan: GradientPlan, target: Target, database: Database | str | Path | None = Default.DATABASE
+) -> TimedPlan:
+    """Return a plan with what is known of its programs."""
     forward, backward = (
-        query(workload_of(program), target, database) for program in (split.forward, split.backward)
+        query(workload_of(program), target, database) for program in (plan.forward, plan.backward)
     )
-    return TimedSplit(split, forward, backward)
+    return TimedPlan(plan, forward, backward)
 
 
-def suite_of(found: Sequence[Split]) -> Suite:
-    """Return the programs of some splits as a suite, each of them once."""
+def suite_of(found: Sequence[GradientPlan]) -> Suite:
+    """Return the programs of some plans as a suite, each of them once."""
     members: dict[str, Member] = {}
-    for split in found:
-        names = ",".join(split.saved)
+    for plan in found:
+        names = ",".join(plan.saved)
         given = f"gradient, of {names}" if names else "gradient"
-        without = f" without {','.join(split.solved)}" if split.solved else ""
+        without = f" without {','.join(plan.solved)}" if plan.solved else ""
         for program, label in (
-            (split.forward, f"forward, saving {names}" if names else "forward"),
-            (split.backward, given + without),
+            (plan.forward, f"forward, saving {names}" if names else "forward"),
+            (plan.backward, given + without),
         ):
             made = workload_of(program)
             members.setdefault(made.key, Member(made, name=label))
