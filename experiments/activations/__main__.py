@@ -54,7 +54,7 @@ def _runs(
     of the activations that it may keep."""
     runs: dict[str, Run] = {"eager": model, "inductor": torch.compile(model)}
     for share in shares:
-        own = {**options, "memory": share}
+        own = {**options, "activations": share}
         runs[f"tilewright {share:g}"] = torch.compile(model, backend="tilewright", options=own)
     return runs
 
@@ -90,7 +90,7 @@ def main(given: Sequence[str] | None = None) -> None:
     """Compare, print a line each, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=[], metavar="CASE")
-    parser.add_argument("--memory", nargs="*", type=float, default=[1, 0.99, 0.5], metavar="SHARE")
+    parser.add_argument("--share", nargs="*", type=float, default=[1, 0.99, 0.5])
     parser.add_argument("--judge", choices=("always", "measure"), default="measure")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=0, help="of tuning each graph; 0 for none")
@@ -121,7 +121,7 @@ def main(given: Sequence[str] | None = None) -> None:
         results["cases"] = {}
         for name in asked.only or known:
             torch._dynamo.reset()
-            of = (known[name], asked.memory, options, asked.rounds)
+            of = (known[name], asked.share, options, asked.rounds)
             results["cases"][name] = compare(*of)
             for who, own in results["cases"][name].items():
                 low, high = own["quartiles"]

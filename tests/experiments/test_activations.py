@@ -11,7 +11,7 @@ from experiments.activations.inverting import errors
 def test_a_layer_in_half_of_the_memory(tmp_path, capsys):
     before = torch.get_num_threads()
     out = tmp_path / "results.json"
-    given = ["--small", "--only", "BERT-Large", "--memory", "0.5", "--rounds", "3"]
+    given = ["--small", "--only", "BERT-Large", "--share", "0.5", "--rounds", "3"]
     main([*given, "--judge", "always", "--out", str(out)])
     torch.set_num_threads(before)
     found = json.loads(out.read_text())["cases"]["BERT-Large"]

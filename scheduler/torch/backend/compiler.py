@@ -69,8 +69,8 @@ def tilewright(
         raise _unwrapped(error) from None
     inner = _Compiler(asked, explanation_of_caller())
     patches: dict[str, Any] = {"enable_autograd_cache": False}  # it would pass over the choice
-    if asked.memory is not None:
-        patches["activation_memory_budget"] = float(asked.memory)
+    if asked.activations is not None:
+        patches["activation_memory_budget"] = float(asked.activations)
     known = {name: value for name, value in patches.items() if hasattr(functorch_config, name)}
     with functorch_config.patch(known):
         return compile_fx(

@@ -19,7 +19,7 @@
     With ``"measure"`` branches of a graph of inference run side by side where that is faster
     (:mod:`scheduler.torch.stages`). ``"off"`` is the default.
 
-``memory``
+``activations``
     The share of activations, from 0 to 1, that a graph of training keeps for its backward graph.
     Below 1 that one computes again what takes the fewest operations (torch's activation memory
     budget). None, the default, leaves it to torch.
@@ -56,7 +56,7 @@ class Options:
     build: str = "wait"
     judge: str = "measure"
     stages: str = "off"
-    memory: float | None = None
+    activations: float | None = None
     others: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -78,11 +78,11 @@ def _check(own: Mapping[str, Any]) -> None:
     for name, allowed in ALLOWED.items():
         if name in own and own[name] not in allowed:
             raise InputError(f"{name}={shown(own[name])}; allowed: {', '.join(allowed)}")
-    seconds, memory = own.get("seconds"), own.get("memory")
+    seconds, share = own.get("seconds"), own.get("activations")
     if seconds is not None and not (_is_number(seconds) and seconds > 0):
         raise InputError(f"seconds={shown(seconds)}; allowed: a number above 0")
-    if memory is not None and not (_is_number(memory) and 0 <= memory <= 1):
-        raise InputError(f"memory={shown(memory)}; allowed: a number from 0 to 1")
+    if share is not None and not (_is_number(share) and 0 <= share <= 1):
+        raise InputError(f"activations={shown(share)}; allowed: a number from 0 to 1")
     database = own.get("db")
     if isinstance(database, bytes | int | float):
         raise InputError(f"db={shown(database)}; allowed: a path, a URL, a Database or None")

@@ -43,13 +43,13 @@ def gradients(run: nn.Module, model: nn.Module, x: Tensor) -> list[Tensor]:
 def test_a_share_of_the_activations_is_kept() -> None:
     model, x, kept = Block(), torch.randn(64, 32, requires_grad=True), {}
     kept["eager"] = kept_bytes(model, x, model=model)
-    for memory in (0.5, 0):
+    for share in (0.5, 0):
         torch._dynamo.reset()
-        options = {"judge": "always", "db": None, "memory": memory}
+        options = {"judge": "always", "db": None, "activations": share}
         fast = torch.compile(model, backend=backend.tilewright, options=options)
         for own, wanted in zip(gradients(fast, model, x), gradients(model, model, x), strict=True):
             torch.testing.assert_close(own, wanted, rtol=1e-4, atol=1e-4)
-        kept[memory] = kept_bytes(fast, x, model=model)
+        kept[share] = kept_bytes(fast, x, model=model)
     assert kept[0.5] <= 0.51 * kept["eager"]  # the activation is computed again, and the norm
     assert kept[0] == x.numel() * 4
 
