@@ -113,8 +113,8 @@ BUGS = {
     "waits for fewer than report": (PLAIN, "sync_named(15, 384)", "sync_named(15, 352)"),
     "no predicate before an epilogue's load": (
         PLAIN,
-        "if (row0",
-        "if (true || row0",
+        "if (column0",
+        "if (true || column0",
     ),
     "writes the buffer before TMA has read it": (
         PLAIN,
