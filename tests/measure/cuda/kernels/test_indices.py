@@ -39,7 +39,7 @@ SERVED = {
     "a table of a table": {"sm_80": {"map"}},
     "normalised rows": {"sm_80": {"rows"}, "sm_90a": {"rows"}},
     "offsets": {"sm_80": {"rows", "map"}},
-    "images": {"sm_80": {"rows"}},
+    "images": {"sm_80": {"ragged", "rows"}},
     "rows of a factor": {"sm_80": {"mma", "simt"}, "sm_90a": {"mma", "simt"}},
     "matrices": {"sm_80": {"rows"}},
     "beside a product": {"sm_80": {"staged"}},
