@@ -10,7 +10,7 @@ from tilewright.spaces.language.evaluation import literal
 from tilewright.spaces.language.magnitude import Magnitudes
 from tilewright.spaces.language.tree import Comparison, Expression
 
-_HELPERS = """\
+HELPERS = """\
 TW_INLINE i64 tw_whole_quotient(i64 a, i64 b) {
   return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
@@ -23,12 +23,13 @@ TW_INLINE i64 tw_whole_relu(i64 a) { return a > 0 ? a : 0; }
 TW_INLINE i64 tw_whole_abs(i64 a) { return a > 0 ? a : -a; }
 TW_INLINE i64 tw_whole_floor(i64 a) { return a; }
 """
+"""Functions of whole numbers; quotients and remainders by 0 are 0."""
 _FUNCTIONS = {"//": "tw_whole_quotient", "%": "tw_whole_remainder"}
 
 
 def helpers(magnitudes: Magnitudes, computed: Iterable[Expression]) -> str:
     """Return the C functions that are called if anything that is ``computed`` needs integers."""
-    return _HELPERS if magnitudes.need_integers(computed) else ""
+    return HELPERS if magnitudes.need_integers(computed) else ""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class WholeCode(ScalarCode):
 class Wide:
     """The code of the whole numbers of a program that floats do not tell apart.
 
-    ``leaf`` returns C text of axes and entries as ``i64``, ``real`` that of expressions as floats.
+    ``leaf`` returns C text of axes and entries as ``i64``, and of comparisons that it knows by
+    itself; ``real`` returns that of expressions as floats.
     """
 
     magnitudes: Magnitudes
@@ -82,9 +84,9 @@ class Wide:
         return node.fold(WholeCode(), self._known)
 
     def _known(self, node: Expression) -> Value | None:
-        if isinstance(node, Comparison):
-            return self._compared(node)
         found = self.leaf(node)
+        if isinstance(node, Comparison):
+            return self._compared(node) if found is None else Value(found)
         return None if found is None else Value(found, whole=True)
 
     def _compared(self, node: Comparison) -> Value:

@@ -8,6 +8,7 @@ does not.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tilewright.spaces.dtypes import EXACT_WIDE
@@ -74,7 +75,7 @@ def affine(index: Expression) -> Affine:
 
 def differences(condition: Expression, whole: Container[str] = ()) -> Iterator[Affine]:
     """Yield the differences that are not negative where a comparison of indices holds; none for
-    other conditions.
+    other conditions, and where a difference is beyond what indices may be.
 
     Entries of the arrays ``whole`` are indices.
     """
@@ -82,18 +83,21 @@ def differences(condition: Expression, whole: Container[str] = ()) -> Iterator[A
         return
     if any(read.name not in whole for read in condition.reads):
         return
-    try:
-        left, right = affine(condition.left), affine(condition.right)
-    except InputError:
-        return
+    with suppress(InputError):
+        yield from _not_negative(
+            condition.operator, affine(condition.left), affine(condition.right)
+        )
+
+
+def _not_negative(operator: str, left: Affine, right: Affine) -> Iterator[Affine]:
     one = Affine((), 1)
-    if condition.operator in ("<=", "=="):
+    if operator in ("<=", "=="):
         yield right - left
-    if condition.operator in (">=", "=="):
+    if operator in (">=", "=="):
         yield left - right
-    if condition.operator == "<":
+    if operator == "<":
         yield right - left - one
-    if condition.operator == ">":
+    if operator == ">":
         yield left - right - one
 
 

@@ -91,6 +91,11 @@ def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where((x == -np.inf) & (y == 0.5), np.inf, np.power(x, y))
 
 
+def _floor(x: np.ndarray) -> np.ndarray:
+    """Round down; whole numbers stay what they are, beyond 2**53 too."""
+    return x if np.asarray(x).dtype.kind == "i" else np.floor(x)
+
+
 def _rounded_to(name: str) -> Callable[[np.ndarray], np.ndarray]:
     """Rounding to the values of a dtype. By way of float32, as kernels do."""
 
@@ -114,7 +119,7 @@ FUNCTIONS = {
         Function("tanh", 1, np.tanh, (4e-7, 2e-45)),
         Function("erf", 1, _erf, (4e-7, 2e-45)),
         Function("sigmoid", 1, _sigmoid, (4e-7, 2e-38)),
-        Function("relu", 1, lambda x: np.maximum(x, 0.0), plain=True, whole=True),
+        Function("relu", 1, lambda x: np.maximum(x, 0), plain=True, whole=True),
         Function("gelu", 1, _gelu, (1.2e-7, 2.4e-7), (-0.7517915246935644,), tabulated_gelu),
         Function("gelu_tanh", 1, _gelu_tanh, (1.2e-7, 2.4e-7), (-0.7524614220710163,)),
         Function("silu", 1, _silu, (4e-7, 2e-36), (-1.2784645427610737,)),
@@ -129,7 +134,7 @@ FUNCTIONS = {
         ),
         Function("log", 1, np.log, (4e-7, 4e-7)),
         Function("exp2", 1, np.exp2, (3e-7, 2e-38)),
-        Function("floor", 1, np.floor, plain=True, whole=True),
+        Function("floor", 1, _floor, plain=True, whole=True),
         Function("round", 1, _in_float64(np.rint), library="rint", plain=True),
         _periodic("sin", np.sin, (-pi / 2, pi / 2)),
         _periodic("cos", np.cos, (0.0, pi)),

@@ -123,6 +123,70 @@ def reduced(draw) -> str:
     return form.format(body)
 
 
+def computed(*atoms: str) -> st.SearchStrategy[str]:
+    """A whole number that functions and selections of whole numbers give, near an edge."""
+    edges = st.sampled_from(EDGES)
+    leaves = st.sampled_from(atoms) | st.builds("{} + {}".format, st.sampled_from(atoms), edges)
+    two = st.sampled_from(["min", "max"])
+    return st.recursive(
+        leaves | st.builds("{1} - {0}".format, edges, st.sampled_from(atoms)),
+        lambda inner: st.one_of(
+            st.builds("{}({}, {})".format, two, inner, inner),
+            st.builds("{}({}, {})".format, two, inner, edges),
+            st.builds("{}({})".format, st.sampled_from(["abs", "relu", "floor"]), inner),
+            st.builds("select({} > {}, {}, {})".format, inner, inner, inner, inner),
+            st.builds("({} - {})".format, inner, inner),
+            st.builds("({}) * {}".format, inner, st.sampled_from([2, 3, 7919])),
+        ),
+        max_leaves=5,
+    )
+
+
+@st.composite
+def functions(draw) -> str:
+    """A selection by functions of whole numbers, beside whole numbers or floats."""
+    form, column = draw(
+        st.sampled_from(
+            [
+                ("y[i,j] = {}", "j"),
+                ("y[i] = max[j]({})", "j"),
+                ("y[i,j] = softmax[j]({})", "j"),
+                ("y[i] = sum[j]({})", "j"),
+                ("y[i,j] = sum[m: m <= j]({})", "m"),
+            ]
+        )
+    )
+    atoms = draw(st.sampled_from([("i", column), ("i", column, "t[i]")]))
+    own, sign, edge = (
+        draw(computed(*atoms)),
+        draw(st.sampled_from(SIGNS)),
+        draw(st.sampled_from(EDGES)),
+    )
+    if draw(st.booleans()):
+        return form.format(f"({own}) * x[i,{column}]")
+    other = draw(st.sampled_from([edge, f"w[i] * {2.0**23} * 2", f"max({column}, {edge})"]))
+    return form.format(f"select({own} {sign} {other}, x[i,{column}], 0.5 - x[i,{column}])")
+
+
+@st.composite
+def parts(draw) -> str:
+    """A program of which one kernel computes or gathers what another one sums up."""
+    index = draw(inside(4099, "i", "j"))
+    own = (
+        f"{draw(computed('i', 'j'))} {draw(st.sampled_from(SIGNS))} {draw(st.sampled_from(EDGES))}"
+    )
+    chosen = f"select({own}, x[i,j], 0.5 - x[i,j])"
+    return draw(
+        st.sampled_from(
+            [
+                f"y[i,e] = sum[j]({chosen} * u[j,e])",
+                f"y[i,j] = select({own}, sum[k](a[i,k] * b[k,j]), 0.5)",
+                f"z: DTYPE[4099]; y[i,e] = sum[j](z[{index}] * u[j,e])",
+            ]
+        )
+    )
+
+
 @st.composite
 def rows_chosen(draw) -> str:
     factor = draw(st.sampled_from([1, 3, 7919]))
@@ -159,6 +223,8 @@ def attention(draw) -> str:
     own = draw(condition(*atoms))
     if draw(st.booleans()):
         own = draw(st.sampled_from(["j - t[i] > 2", "j + t[i] * 2 < 30", "t[i] * 3 - j > t[i]"]))
+    elif draw(st.booleans()):
+        own = f"{draw(computed('j', 'i'))} > {draw(computed('j', 'i'))}"
     score = "sum[k](q[i,k] * u[j,k])"
     if draw(st.booleans()):
         return f"where {own}; y[i,e] = sum[j](softmax[j]({score}) * v[j,e])"
@@ -189,6 +255,8 @@ KINDS: dict[str, Callable[[], st.SearchStrategy[str]]] = {
     "beside floats": beside_floats,
     "values": values,
     "reduced": reduced,
+    "functions": functions,
+    "parts": parts,
     "rows chosen": rows_chosen,
     "windows": windows,
     "products": products,
@@ -196,6 +264,25 @@ KINDS: dict[str, Callable[[], st.SearchStrategy[str]]] = {
     "written": written,
     "summed": summed,
 }
+
+
+FOUND = [
+    "select(max(i * j * 1 + 16777215, j) < 16777217, x[i,j], 0.5 - x[i,j])",
+    "select(min(i, j) + 16777213 < 16777217, x[i,j], 0.5 - x[i,j])",
+    "select(abs(i - 16777221) > relu(j + 16777212), x[i,j], 0.5 - x[i,j])",
+    "select(select(j > i, j, i) + 2147483640 == 2147483647, x[i,j], 0.5 - x[i,j])",
+    "select(relu(i * j + 9007199254740990) > 9007199254740990 + min(j, 2), x[i,j], 0.5 - x[i,j])",
+    "select(select(i + 16777215 > j, j - 7, i) - i + 16777216 < 16777217, x[i,j], 0.5 - x[i,j])",
+    "select(j - 16777216 > i + 9007199254740992, x[i,j], 0.5 - x[i,j])",
+]
+"""Values at ``i`` and ``j`` of which some kernel computed other elements, or was not made."""
+
+
+def found(value: str) -> list[Workload]:
+    """Return workloads of such a value, alone and in sums and maxima of one kernel or two."""
+    forms = ["y[i,j] = {}", "y[i] = max[j]({})", "y[i,e] = sum[j]({} * u[j,e])"]
+    texts = [form.format(value) for form in forms]
+    return [workload(t, i=ROWS, j=COLUMNS, **({"e": 8} if "e]" in t else {})) for t in texts]
 
 
 @st.composite
@@ -210,7 +297,7 @@ def programs(draw, kind: str, dtype: str = "float32") -> Workload:
     declared = [
         line for name, line in tables.items() if name in text and f"{name[0]}: " not in text
     ]
-    sizes = {"i": ROWS, "j": COLUMNS, "k": TERMS, "e": 8, "c": 4}
+    sizes = {"i": ROWS, "j": COLUMNS, "k": TERMS, "e": 8, "c": 4, "m": COLUMNS}
     words = set("".join(c if c.isalnum() else " " for c in text).split())
     used = {axis: n for axis, n in sizes.items() if axis in words}
     try:

@@ -42,7 +42,7 @@ def wide_indices(plane: Plane, registers: Registers) -> str:
     known = magnitudes(plane.view.program)
     if not has_wide_forms(plane) and not known.need_integers(plane.view.values):
         return ""
-    dtypes = {access.array.dtype for access in plane.view.loaded}
+    dtypes = dict.fromkeys(access.array.dtype for access in plane.view.loaded)
     types = {registers.dtype(dtype): registers.c_type(dtype) for dtype in dtypes}
     text = wide.indices(registers.lanes, registers.vector, types)
     return text + (wide.values(registers.lanes) if registers.bytes == FLOAT else "")

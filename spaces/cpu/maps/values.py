@@ -60,11 +60,19 @@ class VectorValues:
         index = self.plane.view.wholes.get(node)
         if index is None:
             return None
+        if isinstance(node, Comparison):
+            return self._wide_mask(*simplest(index, node.operator))
         return (
             self._in_lanes(index, "_wide")
             if self.varies(index)
             else f"tw_wide({self.scalar(index)})"
         )
+
+    def _wide_mask(self, index: Index, operator: str) -> str:
+        """Return a comparison of an index with zero as a mask of 64 bits."""
+        if self.varies(index):
+            return f"({self._in_lanes(index, '_wide')} {operator} 0)"
+        return f"tw_wide(-(long)({self.scalar(index)} {operator} 0))"
 
     def _number(self, index: Index) -> str:
         if self.varies(index):

@@ -8,10 +8,11 @@ language.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES, narrow
+from tilewright.spaces.cpu.vectors.moves import SMALL, TABLE_TYPES, narrow
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.language.evaluation import literal
 from tilewright.spaces.language.magnitude import Magnitudes
 from tilewright.spaces.language.meaning import Operations
@@ -28,14 +29,7 @@ def indices(lanes: int, vector: str, elements: Mapping[str, str]) -> str:
     ``elements`` maps the names by which functions call types to C types; ``vector`` is the C type
     of a register.
     """
-    text = _RAMP + _INDICES
-    for dtype, c_type in TABLE_TYPES.items():
-        table = _TABLE.replace("@D@", dtype).replace("@T@", c_type)
-        text += table.replace("@X@", narrow(dtype, "p[o[i]]"))
-    for dtype, c_type in elements.items():
-        scattered = _SCATTERED.replace("@D@", dtype).replace("@T@", c_type)
-        text += scattered.replace("@V@", vector)
-    return _with_lanes(text, lanes)
+    return "".join(_indices(lanes, vector, elements))
 
 
 def values(lanes: int) -> str:
@@ -52,9 +46,23 @@ def numbers(lanes: int, magnitudes: Magnitudes, computed: Iterable[Expression]) 
     return _numbers(lanes) if magnitudes.need_integers(computed) else ""
 
 
-def shared(lanes: int, preludes: Iterable[str]) -> str:
-    """Return those definitions if any of some preludes ends with them; else the empty string."""
-    return _numbers(lanes) if any(text.endswith(_numbers(lanes)) for text in preludes) else ""
+def shared(lanes: int, preludes: Sequence[str]) -> str:
+    """Return the definitions of places and of values that some preludes of kernels in float32 have,
+    each once."""
+    elements = {**C_TYPES, **{dtype: TABLE_TYPES[dtype] for dtype in SMALL}}
+    known = [*_indices(lanes, "vf", elements), values(lanes)]
+    return "".join(text for text in known if any(text in each for each in preludes))
+
+
+def _indices(lanes: int, vector: str, elements: Mapping[str, str]) -> Iterator[str]:
+    yield _with_lanes(_RAMP, lanes)
+    yield _INDICES
+    for dtype, c_type in TABLE_TYPES.items():
+        table = _TABLE.replace("@D@", dtype).replace("@T@", c_type)
+        yield _with_lanes(table.replace("@X@", narrow(dtype, "p[o[i]]")), lanes)
+    for dtype, c_type in elements.items():
+        scattered = _SCATTERED.replace("@D@", dtype).replace("@T@", c_type)
+        yield _with_lanes(scattered.replace("@V@", vector), lanes)
 
 
 def _numbers(lanes: int) -> str:
@@ -105,8 +113,8 @@ class WideCode(Operations[Written]):
 class Wide:
     """Writes the whole numbers of a program that floats do not hold exactly.
 
-    ``leaf`` returns the C text of axes and entries as ``vl``, ``real`` that of expressions as
-    ``vf``.
+    ``leaf`` returns the C text of axes and entries as ``vl``, and the masks of comparisons that it
+    knows by itself; ``real`` returns that of expressions as ``vf``.
     """
 
     magnitudes: Magnitudes
@@ -133,9 +141,9 @@ class Wide:
         return node.fold(WideCode(), self._known).text
 
     def _known(self, node: Expression) -> Written | None:
-        if isinstance(node, Comparison):
-            return Written(self._compared(node))
         found = self.leaf(node)
+        if found is None and isinstance(node, Comparison):
+            found = self._compared(node)
         return None if found is None else Written(found)
 
     def _compared(self, node: Comparison) -> str:

@@ -65,7 +65,9 @@ class ScalarValues:
 
     def _leaf(self, node: Expression) -> str | None:
         index = self.view.wholes.get(node)
-        return None if index is None else f"(i64)({self.whole(index)})"
+        if index is None:
+            return None
+        return self._holds(node) if isinstance(node, Comparison) else f"(i64)({self.whole(index)})"
 
     def whole(self, index: Index) -> str:
         """Return C text of a whole number."""

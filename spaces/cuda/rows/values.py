@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
+from tilewright.spaces.cuda.wide import WholeCode
 from tilewright.spaces.dtypes import EXACT_WIDE
+from tilewright.spaces.language.kinds import KEEPING
 from tilewright.spaces.language.magnitude import Magnitudes
 from tilewright.spaces.language.program import Program
-from tilewright.spaces.language.tree import AxisValue, Binary, Comparison, Expression, Number, Read
+from tilewright.spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Call,
+    Comparison,
+    Expression,
+    Number,
+    Read,
+)
 
 ONE = Number(1.0)
 
@@ -18,6 +28,30 @@ ONE = Number(1.0)
 def computed_in(program: Program) -> str:
     """Return the C type that a program is computed in."""
     return C_TYPES[program.computed_in]
+
+
+def calls_integers(magnitudes: Magnitudes, expressions: Iterable[Expression]) -> bool:
+    """Return true if expressions call functions of whole numbers where floats are too inexact."""
+    return any(
+        isinstance(part, Call) and magnitudes.is_integer(part)
+        for expression in expressions
+        for node in expression.values()
+        if magnitudes.takes_integers(node)
+        for part in node.values()
+    )
+
+
+@dataclass(frozen=True)
+class ExactCode(ScalarCode):
+    """Code in which functions that keep numbers whole are computed in integers, too."""
+
+    explicit: bool = True
+
+    def call(self, function: str, arguments: Sequence[Value]) -> Value:
+        """Return a call of the function, on integers if all arguments are whole."""
+        if function in KEEPING and all(argument.whole for argument in arguments):
+            return WholeCode().call(function, arguments)
+        return super().call(function, arguments)
 
 
 @dataclass
@@ -56,13 +90,15 @@ class Scope:
         """Return C text of the expression, in the type computed in."""
         return self._code.as_real(self.value(expression, ahead)).text
 
-    def value(self, node: Expression, ahead: Ahead | None = None) -> Value:
+    def value(self, node: Expression, ahead: Ahead | None = None, exact: bool = False) -> Value:
         """Return C text of the expression, with its type.
 
         If ``ahead`` is given, subexpressions that are the same along a row become variables of it,
-        and quotients by them become products.
+        and quotients by them become products. All that is whole is an integer if the expression is
+        to be ``exact``, as numbers are that floats do not tell apart.
         """
-        return node.fold(self._code, lambda inner: self._known(inner, ahead))
+        code = ExactCode(self.real) if exact else self._code
+        return node.fold(code, lambda inner: self._known(inner, ahead, exact))
 
     def factors(self, expression: Expression) -> tuple[Expression, ...]:
         """Return both factors of a product of real numbers; of others, the expression alone."""
@@ -75,9 +111,11 @@ class Scope:
     def _code(self) -> ScalarCode:
         return ScalarCode(self.real, explicit=True)
 
-    def _known(self, node: Expression, ahead: Ahead | None) -> Value | None:
+    def _known(self, node: Expression, ahead: Ahead | None, exact: bool) -> Value | None:
         if ahead and not isinstance(node, Number) and not ahead.varies(node):
-            return self._ahead(node, ahead)
+            loses = exact and self.magnitudes.is_integer(node) and not self.value(node).whole
+            if not loses:
+                return self._ahead(node, ahead)
         match node:
             case Number(value) if value.is_integer() and value <= EXACT_WIDE:
                 return Value(str(int(value)), whole=True)
@@ -90,6 +128,8 @@ class Scope:
             case Binary("/", left, right) if ahead and not ahead.varies(right):
                 inverse = self._ahead(Binary("/", ONE, right), ahead)
                 return Value(f"({self.number(left, ahead)} * {inverse})")
+        if not exact and self.real == "float" and self.magnitudes.is_large(node):
+            return self.value(node, ahead, exact=True)
         fused = multiply_add(node, self.is_operand)
         if fused and not self.value(node.children[0]).whole:
             return Value(f"tw::fused({', '.join(self.number(part, ahead) for part in fused)})")
@@ -100,7 +140,10 @@ class Scope:
 
         They are compared as integers, or as doubles if one side is a real number.
         """
-        left, right = (self.value(side, ahead) for side in (node.left, node.right))
+        left, right = (
+            self.value(side, ahead, exact=self.magnitudes.is_integer(side))
+            for side in (node.left, node.right)
+        )
         if not (left.whole and right.whole):
             left, right = Value(f"(double)({left})"), Value(f"(double)({right})")
         return Value(f"({left} {node.operator} {right})")

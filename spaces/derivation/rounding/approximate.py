@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.spaces.language.evaluation import is_literal, literal
+from tilewright.spaces.language.kinds import KEEPING
 from tilewright.spaces.numerics.interval import Interval, Rules, nowhere
 from tilewright.spaces.numerics.numbers import Numbers
 
-_KEEPING = {"max": ">", "relu": ">", "abs": ">", "min": "<"}
+_FIRST = {"max": ">", "relu": ">", "abs": ">", "min": "<"}
 """Functions of whole numbers that give one of two, and when it is the first."""
 
 
@@ -142,7 +143,9 @@ class Approximation(ABC):
 
     def call(self, function: str, arguments: Sequence[Approximate]) -> Approximate:
         """Return a function and its error; none among whole numbers."""
-        if function in _KEEPING and all(map(self.is_integer, arguments)):
+        if function in KEEPING and all(map(self.is_integer, arguments)):
+            if function == "floor":
+                return arguments[0]
             return Approximate(self._extreme(function, [a.value for a in arguments]))
         value = self.numbers.call(function, [argument.value for argument in arguments])
         return Approximate(value, self.rules.call(function, list(map(self.bounds, arguments))))
@@ -155,7 +158,7 @@ class Approximation(ABC):
         """Return the greater or the lesser of two whole numbers; of one, or of it and its
         negative."""
         a, b = values if len(values) == 2 else (values[0], -values[0] * (function == "abs"))
-        return self.numbers.select(self.numbers.operation(_KEEPING[function], a, b), a, b)
+        return self.numbers.select(self.numbers.operation(_FIRST[function], a, b), a, b)
 
     def _of_whole(self, found: Approximate, parts: Sequence[Approximate]) -> Approximate:
         """Widen a result that was computed from integers: it may be anything where kernels may

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.spaces.cpu.fenced import Fenced, apart
 from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import QUICKLY, compile_kernels, complaint
-from tests.spaces.whole_programs import KINDS, inputs, programs
+from tests.spaces.whole_programs import FOUND, KINDS, found, inputs, programs
 from tilewright.spaces.cpu.templates import TEMPLATES
 from tilewright.spaces.space import Space
 from tilewright.spaces.workloads.workload import Workload
@@ -48,6 +48,8 @@ EXPECTED = {
     "beside floats": {"map"},
     "values": {"map"},
     "reduced": {"rows"},
+    "functions": {"loops"},
+    "parts": {"loops"},
     "rows chosen": {"rows"},
     "windows": {"kept"},
     "products": {"windows"},
@@ -68,6 +70,14 @@ def test_whole_numbers_are_whole(kind):
 
     each()
     assert served >= EXPECTED[kind]
+
+
+@pytest.mark.parametrize("value", FOUND)
+def test_functions_and_selections_of_whole_numbers_are_whole(value):
+    served: set[str] = set()
+    for w in found(value):
+        check(w, 1, served)
+    assert served >= {"map", "rows", "staged"}
 
 
 @pytest.mark.slow

@@ -186,6 +186,14 @@ def test_constants_of_any_size_have_a_canonical_text_without_a_warning() -> None
     assert len(found) == 4
 
 
+def test_comparisons_of_whole_numbers_far_apart_have_a_canonical_text() -> None:
+    def digest(edge: int) -> str:
+        return program(f"y[i] = select(i - 16777216 > 2 * i + {edge}, x[i], 0.5)", i=4).digest
+
+    assert digest(2**53) == digest(2**53)
+    assert digest(2**53) != digest(2**53 - 16777216)
+
+
 @pytest.mark.parametrize("function", ["gelu", "gelu_tanh", "silu"])
 def test_functions_of_functions_do_not_double_what_is_inside(function: str) -> None:
     inner = "x[m]"

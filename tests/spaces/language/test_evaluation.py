@@ -154,6 +154,15 @@ def test_whole_numbers_are_exact_and_clipped_to_their_output() -> None:
     assert result("y = -sum[i](x[i])", {"x": large}, i=2).dtype == np.int64
 
 
+@pytest.mark.parametrize("function", ["relu({})", "abs({})", "floor({})", "max({}, 3)"])
+def test_functions_keep_whole_numbers_that_floats_do_not_tell_apart(function: str) -> None:
+    near = 2**53 - 1 + np.arange(4)
+    text = f"y: int64; y[i] = {function.format(f'i + {2**53 - 1}')}"
+    found = result(text, {}, i=4)
+    assert found.dtype == np.int64
+    assert found.tolist() == near.tolist()
+
+
 def test_large_whole_constants_do_not_wrap() -> None:
     x, i = np.array([0.5, -1.0]), np.array([3, -2], dtype=np.int32)
     found = result("y[i] = x[i] * (1e10 * 1e10)", {"x": x}, i=2)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.spaces.whole_programs import KINDS, inputs, programs
+from tests.spaces.whole_programs import FOUND, KINDS, found, inputs, programs
 from tilewright.measure.cuda.emulator import Emulator
 from tilewright.measure.cuda.emulator.emulator import INTERLEAVINGS
 from tilewright.spaces.cuda.target import cuda_target
@@ -28,6 +28,8 @@ EXPECTED = {
     "beside floats": {"map", "rows"},
     "values": {"map"},
     "reduced": {"rows"},
+    "functions": {"map", "rows"},
+    "parts": {"loops"},
     "rows chosen": {"rows"},
     "windows": {"kept"},
     "products": {"simt"},
@@ -69,6 +71,14 @@ def test_whole_numbers_are_whole(emulator, kind):
 
     each()
     assert served >= EXPECTED[kind]
+
+
+@pytest.mark.parametrize("value", FOUND)
+def test_functions_and_selections_of_whole_numbers_are_whole(emulator, value):
+    served: set[str] = set()
+    for w in found(value):
+        check(emulator, w, 1, served)
+    assert served >= {"map", "rows", "staged"}
 
 
 @pytest.mark.slow
