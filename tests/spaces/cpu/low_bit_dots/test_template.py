@@ -82,7 +82,7 @@ def test_rows_of_a_segment_share_the_codes_of_their_expert(tmp_path):
     target = target_of("", 2)
     space = dots(w, target)
     found = {schedule.values["tile_rows"]: schedule for schedule in space.enumerate()}
-    assert set(found) >= {1, 2, 4}
+    assert set(found) >= {1, 2}
     kernels = [space.lower(schedule) for schedule in found.values()]
     library = compile_kernels(kernels, target, tmp_path, "-O1")
     assert not list(filter(None, (complaint(kernel, library, w, 0) for kernel in kernels)))
