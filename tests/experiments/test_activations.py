@@ -2,12 +2,14 @@
 
 import json
 
+import pytest
 import torch
 
 from experiments.activations.__main__ import main
 from experiments.activations.inverting import errors
 
 
+@pytest.mark.slow
 def test_a_layer_in_half_of_the_memory(tmp_path, capsys):
     before = torch.get_num_threads()
     out = tmp_path / "results.json"
