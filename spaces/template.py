@@ -140,7 +140,7 @@ class Template(ABC):
             return f"{array.name} has packed codes of {array.dtype}, which it does not read"
         known = () if cls.walks_steps or workload.matmul else cycles(workload.program)
         if known:
-            return f"{known[0].state[0]} reads itself one step before, and it walks along no steps"
+            return f"{known[0].state[0]} reads itself one step before; no kernel goes step by step"
         return cls.refuses(workload, target)
 
     @abstractmethod
