@@ -17,35 +17,27 @@ from tilewright.spaces.cpu.abi import Code
 from tilewright.spaces.cpu.recurrent.rules import recurrent_rules
 from tilewright.spaces.cpu.recurrent.served import cached_recurrence, why_no_recurrence
 from tilewright.spaces.cpu.recurrent.traffic import recurrent_quantities
-from tilewright.spaces.cpu.rows.prelude import prelude
+from tilewright.spaces.cpu.states.template import StateTemplate
 from tilewright.spaces.cpu.target import CpuTarget
-from tilewright.spaces.cpu.template import CpuTemplate
-from tilewright.spaces.cpu.vectors import wide
-from tilewright.spaces.dtypes import dtype
-from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.derivation.recurrent.view import Recurrence
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 
-class RecurrentTemplate(CpuTemplate):
+class RecurrentTemplate(StateTemplate):
     """Linear attention, retention, state-space models and the like, in float32 or float64."""
 
     name: ClassVar[str] = "recurrent"
     version: ClassVar[int] = 3
     refuses_products: ClassVar[str] = "it is a product of matrices; states are of programs"
 
+    view: Recurrence
+
     def __init__(self, workload: Workload, target: Target) -> None:
-        super().__init__(workload, target)
-        self.view = cached_recurrence(self.workload.program)
-        self.element = dtype(self.workload.accumulator)
-        self.lanes = self.cpu.lanes(self.element.bytes)
-        self.decisions = (
-            Decision("vectors", (1, 2, 4, 8)),
-            Decision("positions", (1, 2, 4, 8)),
-            Decision("workers", self.cpu.even_workers),
-        )
+        view = cached_recurrence(workload.program)
+        super().__init__(workload, target, view, Decision("positions", (1, 2, 4, 8)))
         self.rules = recurrent_rules(self)
 
     @classmethod
@@ -54,7 +46,7 @@ class RecurrentTemplate(CpuTemplate):
         return why_no_recurrence(workload)
 
     @property
-    def multiply_adds(self) -> float:
+    def points(self) -> float:
         """The number of elements that pass through a state, over all positions."""
         view = self.view
         return float(view.extent(*view.rows, view.position, *view.inner, view.lane))
@@ -86,8 +78,3 @@ class RecurrentTemplate(CpuTemplate):
             element=self.element.name,
             entry=entry,
         )
-
-    def _prelude(self) -> str:
-        shared = prelude(self.functions, self.cpu, self.element.name)
-        known = magnitudes(self.view.program)
-        return shared + wide.numbers(self.lanes, known, self.view.expressions)

@@ -44,7 +44,7 @@ def recurrent_quantities(template: RecurrentTemplate, columns: Columns) -> dict[
     return filled(
         {
             "flops": 2.0 * passes * vectors * lanes,
-            "useful_flops": 4.0 * template.multiply_adds,
+            "useful_flops": 4.0 * template.points,
             "instructions": passes * vectors + moved + scalars + calls,
             "register_bytes": cpu.vector_bytes * (moved + scalars),
             "near_bytes": least + far,
@@ -55,7 +55,7 @@ def recurrent_quantities(template: RecurrentTemplate, columns: Columns) -> dict[
             "registers": template.registers(c),
             "register_fraction": template.registers(c) / cpu.vector_registers,
             "independent_chains": c["vectors"],
-            "vector_fraction": template.multiply_adds / (vectors * lanes),
+            "vector_fraction": template.points / (vectors * lanes),
             "intensity": passes * vectors / (moved + scalars),
             "main_loop_trips": inner,
             "tile_visits": items * extent / c["positions"],

@@ -4,52 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cpu.sharing import LEAST_MULTIPLY_ADDS, idle_threads
+from tilewright.spaces.cpu.states.rules import state_rules
 from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
     from tilewright.spaces.cpu.stepped.template import SteppedTemplate
 
-STATE_SHARE_OF_L2 = 0.5
-"""The share of L2 that a state may take, so that what passes by stays there too."""
-
 
 def stepped_rules(template: SteppedTemplate) -> tuple[Rule, ...]:
     """Return all rules of the template."""
-    view, cpu = template.view, template.cpu
-    groups = ceil_div(view.extent(view.lane), template.lanes)
-    rows, threads = view.extent(*view.rows), cpu.threads
     innermost = template.innermost
-    room = STATE_SHARE_OF_L2 * cpu.l2_bytes
-    busy = template.points >= threads * LEAST_MULTIPLY_ADDS and rows * groups >= threads
-    return (
-        Rule(
-            "vectors_divide",
-            ("vectors",),
-            lambda c: groups % c["vectors"] == 0,
-            lambda c: f"{c['vectors']} vectors at a time do not divide {groups}",
-        ),
+    return state_rules(
+        template,
         Rule(
             "unrolled",
             ("unroll",),
             lambda c: c["unroll"] <= innermost,
             lambda c: f"loops are unrolled {c['unroll']} times; the longest has {innermost} points",
-        ),
-        Rule(
-            "state_size",
-            ("vectors",),
-            lambda c: (template.state_bytes(c) <= room) | (c["vectors"] == 1),
-            lambda c: f"a state of {template.state_bytes(c)} bytes takes more than half of L2",
-        ),
-        idle_threads(threads, threads if busy else 1),
-        Rule(
-            "shares",
-            ("vectors", "workers"),
-            lambda c: c["workers"] <= rows * (groups // c["vectors"]),
-            lambda c: (
-                f"{c['workers']} workers share {rows * (groups // c['vectors'])} parts; some "
-                "would have none"
-            ),
         ),
     )

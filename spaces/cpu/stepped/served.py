@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tilewright.spaces.cpu.rows.served import ELEMENTS
+from tilewright.spaces.cpu.states.view import why_no_array
 from tilewright.spaces.cpu.vectors import doubles
 from tilewright.spaces.derivation.rounding.reductions import dtypes_of_factors
 from tilewright.spaces.derivation.stepped.view import SteppedView, stepped_view
@@ -25,15 +26,7 @@ def why_not_stepped(workload: Workload) -> str | None:
     except InputError as reason:
         return str(reason)
     missing = doubles.why_no_function(workload.accumulator, workload.functions)
-    return missing or _why_no_array(view, ELEMENTS[workload.accumulator]) or _why_too_long(view)
-
-
-def _why_no_array(view: SteppedView, floats: tuple[str, ...]) -> str | None:
-    arrays = [*(view.program.operand[read.name] for read in view.places), *view.outputs]
-    for array in arrays:
-        if array.dtype not in floats:
-            return f"{array.name} is {array.dtype}; allowed: {', '.join(floats)}"
-    return None
+    return missing or why_no_array(view, ELEMENTS[workload.accumulator]) or _why_too_long(view)
 
 
 def _why_too_long(view: SteppedView) -> str | None:

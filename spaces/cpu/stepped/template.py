@@ -14,22 +14,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tilewright.spaces.cpu.abi import Code
-from tilewright.spaces.cpu.rows.prelude import prelude
+from tilewright.spaces.cpu.states.template import StateTemplate
 from tilewright.spaces.cpu.stepped.rules import stepped_rules
 from tilewright.spaces.cpu.stepped.served import cached_view, why_not_stepped
 from tilewright.spaces.cpu.stepped.traffic import stepped_quantities
 from tilewright.spaces.cpu.target import CpuTarget
-from tilewright.spaces.cpu.template import CpuTemplate
-from tilewright.spaces.cpu.vectors import wide
-from tilewright.spaces.dtypes import dtype
-from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.derivation.stepped.view import SteppedView
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.workload import Workload
 
 
-class SteppedTemplate(CpuTemplate):
+class SteppedTemplate(StateTemplate):
     """Recurrent networks, selective scans and delta rules, in float32 or float64."""
 
     name: ClassVar[str] = "stepped"
@@ -37,16 +34,11 @@ class SteppedTemplate(CpuTemplate):
     walks_steps: ClassVar[bool] = True
     refuses_products: ClassVar[str] = "it is a product of matrices; steps are of programs"
 
+    view: SteppedView
+
     def __init__(self, workload: Workload, target: Target) -> None:
-        super().__init__(workload, target)
-        self.view = cached_view(self.workload.program)
-        self.element = dtype(self.workload.accumulator)
-        self.lanes = self.cpu.lanes(self.element.bytes)
-        self.decisions = (
-            Decision("vectors", (1, 2, 4, 8)),
-            Decision("unroll", (1, 2, 4)),
-            Decision("workers", self.cpu.even_workers),
-        )
+        view = cached_view(workload.program)
+        super().__init__(workload, target, view, Decision("unroll", (1, 2, 4)))
         self.rules = stepped_rules(self)
 
     @classmethod
@@ -92,8 +84,3 @@ class SteppedTemplate(CpuTemplate):
             element=self.element.name,
             entry=entry,
         )
-
-    def _prelude(self) -> str:
-        shared = prelude(self.functions, self.cpu, self.element.name)
-        known = magnitudes(self.view.program)
-        return shared + wide.numbers(self.lanes, known, self.view.expressions)
