@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -125,17 +126,25 @@ def attention(arrays: Arrays) -> dict[str, Call]:
     """Attend to neighbours, by gathering and scattering."""
     rows, columns = (torch.from_numpy(arrays[name].astype(np.int64)) for name in ("row", "col"))
     q, k, v = (torch.from_numpy(arrays[name]) for name in ("q", "k", "v"))
-    count = arrays["starts"].size - 1
+    return {"torch": partial(attended, rows, columns, q, k, v, arrays["starts"].size - 1)}
 
-    def call() -> torch.Tensor:
-        score = (q[rows] * k[columns]).sum(-1)
-        top = torch.full((count,), -torch.inf).scatter_reduce_(0, rows, score, "amax")
-        weight = torch.exp(score - top[rows])
-        total = torch.zeros(count).index_add_(0, rows, weight)
-        terms = (weight / total[rows])[:, None] * v[columns]
-        return torch.zeros(count, v.shape[1]).index_add_(0, rows, terms)
 
-    return {"torch": call}
+def attended(
+    rows: torch.Tensor,
+    columns: torch.Tensor,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    count: int,
+) -> torch.Tensor:
+    """Return the attention of each of ``count`` rows to the columns of its entries, by gathering
+    and scattering."""
+    score = (q[rows] * k[columns]).sum(-1)
+    top = score.new_full((count,), -torch.inf).scatter_reduce_(0, rows, score, "amax")
+    weight = torch.exp(score - top[rows])
+    total = score.new_zeros(count).index_add_(0, rows, weight)
+    terms = (weight / total[rows])[:, None] * v[columns]
+    return v.new_zeros(count, v.shape[1]).index_add_(0, rows, terms)
 
 
 WEIGHTED = "y[r,c] = sum[e](val[e] * x[col[e],c])"

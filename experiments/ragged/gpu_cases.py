@@ -5,13 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from experiments.ragged.cases import ATTENTION, BY_POINTERS, LINEAR, SKEW, WEIGHTED, Case
+from experiments.ragged.cases import (
+    ATTENTION,
+    BY_POINTERS,
+    LINEAR,
+    SKEW,
+    WEIGHTED,
+    Case,
+    attended,
+)
 
 Tensors = Mapping[str, Tensor]
 Call = Callable[[], Tensor]
@@ -50,16 +58,7 @@ def attention(given: Tensors) -> Mapping[str, Call]:
     rows, columns = _rows(given), given["col"].long()
     q, k, v = (given[name] for name in ("q", "k", "v"))
     count = given["ptr"].numel() - 1
-
-    def call() -> Tensor:
-        score = (q[rows] * k[columns]).sum(-1)
-        top = score.new_full((count,), -torch.inf).scatter_reduce_(0, rows, score, "amax")
-        weight = torch.exp(score - top[rows])
-        total = score.new_zeros(count).index_add_(0, rows, weight)
-        terms = (weight / total[rows])[:, None] * v[columns]
-        return v.new_zeros(count, v.shape[1]).index_add_(0, rows, terms)
-
-    return {"gather, scatter": call}
+    return {"gather, scatter": partial(attended, rows, columns, q, k, v, count)}
 
 
 def linear(given: Tensors) -> Mapping[str, Call]:

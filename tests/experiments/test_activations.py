@@ -1,4 +1,4 @@
-"""What layers keep for their backward pass, counted, and what solving for an input loses."""
+"""Bytes that layers keep for their backward pass, and errors of solving for an input."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What may be saved for a gradient: each plan is right, and none is in another one's shadow."""
+"""Plans of gradients are right, and none is in another one's shadow."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_what_is_kept_is_counted() -> None:
 
 
 def test_a_norm_in_place_keeps_its_statistics() -> None:
-    """What is there anyway costs nothing: so ``y`` stands for ``x``."""
+    """An array that is there anyway costs nothing: so ``y`` stands for ``x``."""
     text, wrt = "layernorm r=4 c=64", "x,weight,bias"
     found = gradient_plans(text, wrt, solved="x", held="y,weight,bias")
     least = found[0]

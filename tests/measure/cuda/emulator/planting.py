@@ -70,8 +70,8 @@ def in_turn(
     share: int = SHARE,
     numerics: Numerics = Numerics.STRICT,
 ) -> Emulated:
-    """What :func:`verify` finds in the orders and with the other inputs whose ``turn`` it is: two
-    orders of four, and one in ``share`` of the inputs."""
+    """Verify a kernel in the orders and with the other inputs whose ``turn`` it is: two orders of
+    four, and one in ``share`` of the inputs."""
     work, kernel = case
     draw = one_draw(work, seed)
     result = judged(emulator, kernel, draw, INTERLEAVINGS[turn % 2 :: 2])

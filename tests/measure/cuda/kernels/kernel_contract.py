@@ -44,19 +44,19 @@ class KernelContract:
             metafunc.parametrize(BUG, list(self.bugs))
 
     def _telling(self, every: Mapping[str, Any]) -> list[str]:
-        """Those that have bugs planted into them, and few that show what else there is."""
+        """Return the cases that have planted bugs, and few that show what else there is."""
         kinds = {kind for kind, *_ in self.bugs.values() if isinstance(kind, str)}
         aspects = {name: self.aspects(name, case) for name, case in every.items()}
         return chosen(aspects, self.broken.keys() | kinds & every.keys())
 
     def aspects(self, name: str, case: Any) -> Iterable[Hashable]:
-        """What a kernel has in common with others; only its name where nothing else is known."""
+        """Return what a kernel has in common with others: its name where nothing else is known."""
         return aspects_of(case.given) if isinstance(case, Deferred) else [name]
 
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
     def _built(cls, request: pytest.FixtureRequest, emulator: Emulator) -> None:
-        """What the tests that run need, all at once: that costs far less than one by one."""
+        """Build what the tests that run need, all at once: that costs far less than one by one."""
         assert not cls.cases.keys() & cls.broken.keys()
         contract = cls()
         tests = [item for item in request.session.items if getattr(item, "cls", None) is cls]

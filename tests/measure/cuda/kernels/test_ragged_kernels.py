@@ -171,7 +171,7 @@ def faults(
     kernels: Iterable[Kernel],
     given: Mapping[str, Mapping[str, np.ndarray]],
 ) -> list[str]:
-    """What is wrong with kernels, each called with all inputs."""
+    """Call each kernel with all inputs; return the faults."""
     found = []
     for name, inputs in given.items():
         bounds = allowed(w.program, inputs)

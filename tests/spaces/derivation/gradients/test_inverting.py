@@ -45,7 +45,7 @@ def test_what_is_solved_for_is_not_read(name: str) -> None:
 
 
 def test_one_division_for_a_chain_of_products() -> None:
-    """What is divided by twice is divided by a product once."""
+    """Two divisions become one by a product."""
     made = gradient(NORM, ["x"], ["y", "rstd"], solved=["x"])
     assert "(y[r, c] - bias[c]) / (weight[c] * rstd[r])" in str(made)
 
