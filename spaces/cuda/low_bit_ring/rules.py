@@ -30,8 +30,6 @@ def ring_rules(
 ) -> tuple[Rule, ...]:
     """Return all rules of the template; there may be a choice to multiply by warpgroups."""
     whole = sizes({})
-    deep, group, tiles = whole.deep, whole.product.group, whole.tiles
-    threads = min(MOST_THREADS, target.threads_per_block)
 
     def allowed(c: Mapping[str, Any]) -> Any:
         held = sizes(c).threads * sizes(c).blocks_per_sm
@@ -43,6 +41,41 @@ def ring_rules(
     rules = (
         *(_of_warpgroups(sizes) if has_warpgroups else ()),
         *(_of_residents(sizes, target) if whole.segments else ()),
+        *_of_tiles(sizes, min(MOST_THREADS, target.threads_per_block)),
+        *_of_depth(sizes),
+        Rule(
+            "one_pass",
+            BLOCK,
+            lambda c: (c["splits"] == 1) | (sizes(c).passes == 1),
+            lambda c: f"{sizes(c).passes} passes of blocks that share columns; allowed: 1",
+        ),
+        shared_memory(
+            MEMORY,
+            lambda c: sizes(c).shared_bytes,
+            target,
+        ),
+        Rule(
+            "registers",
+            (*BLOCK, *ways, *held, "warp_depth", "stage_depth", "interleave", "scales"),
+            lambda c: sizes(c).registers <= allowed(c),
+            lambda c: f"a thread needs about {sizes(c).registers} registers; allowed: {allowed(c)}",
+        ),
+    )
+    if _has_scales_of_halves(whole.product):
+        return rules
+    early = Rule(
+        "range_of_scales",
+        ("scales",),
+        lambda c: c["scales"] == "late",
+        lambda c: "scales before products may be beyond the range of float16; allowed: late",
+    )
+    return (*rules, early)
+
+
+def _of_tiles(sizes: Callable[[Mapping[str, Any]], RingSizes], threads: int) -> tuple[Rule, ...]:
+    """Return the rules of the tiles of columns that warps share, of at most so many ``threads``."""
+    tiles = sizes({}).tiles
+    return (
         Rule(
             "threads",
             ("warp_columns", "warp_depth"),
@@ -72,6 +105,14 @@ def ring_rules(
                 f"{c['warp_tiles']} tiles of a warp, {c['interleave']} at a time; allowed: divisors"
             ),
         ),
+    )
+
+
+def _of_depth(sizes: Callable[[Mapping[str, Any]], RingSizes]) -> tuple[Rule, ...]:
+    """Return the rules of the depth that blocks, warps and stages share."""
+    whole = sizes({})
+    deep, group = whole.deep, whole.product.group
+    return (
         Rule(
             "whole_stages",
             ("stage_depth",),
@@ -107,33 +148,7 @@ def ring_rules(
                 f"{c['warp_depth']} rings of {c['stages']} stages for {sizes(c).share} of the depth"
             ),
         ),
-        Rule(
-            "one_pass",
-            BLOCK,
-            lambda c: (c["splits"] == 1) | (sizes(c).passes == 1),
-            lambda c: f"{sizes(c).passes} passes of blocks that share columns; allowed: 1",
-        ),
-        shared_memory(
-            MEMORY,
-            lambda c: sizes(c).shared_bytes,
-            target,
-        ),
-        Rule(
-            "registers",
-            (*BLOCK, *ways, *held, "warp_depth", "stage_depth", "interleave", "scales"),
-            lambda c: sizes(c).registers <= allowed(c),
-            lambda c: f"a thread needs about {sizes(c).registers} registers; allowed: {allowed(c)}",
-        ),
     )
-    if _has_scales_of_halves(whole.product):
-        return rules
-    early = Rule(
-        "range_of_scales",
-        ("scales",),
-        lambda c: c["scales"] == "late",
-        lambda c: "scales before products may be beyond the range of float16; allowed: late",
-    )
-    return (*rules, early)
 
 
 def _of_warpgroups(sizes: Callable[[Mapping[str, Any]], RingSizes]) -> tuple[Rule, ...]:
