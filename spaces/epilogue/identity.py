@@ -2,8 +2,8 @@
 
 The epilogue is read as a program of its own: a map over the output's axes that reads the
 accumulator and the operands, each by its axes. The program's identity
-(:mod:`spaces.language.canonical`) ignores the order of sums and products, names, and whether a
-function is called or spelled out.
+(:mod:`spaces.language.identity.canonical`) ignores the order of sums and products, names, and
+whether a function is called or spelled out.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class Program:
     @cached_property
     def digest(self) -> str:
         """The identity: equal for programs that differ in names and writing alone."""
-        from tilewright.spaces.language.canonical import description
+        from tilewright.spaces.language.identity.canonical import description
 
         return hashlib.sha256(description(self).encode()).hexdigest()[:16]
 

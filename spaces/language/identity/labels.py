@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tilewright.spaces.language.normal import Form
-from tilewright.spaces.language.normal_stages import NormalStage
+from tilewright.spaces.language.identity.normal import Form
+from tilewright.spaces.language.identity.normal_stages import NormalStage
 
 MAX_ROUNDS = 8
 

@@ -1,9 +1,9 @@
 """The canonical text of a program: the same for programs that differ in names and writing alone.
 
-Its stages take their normal form (:mod:`spaces.language.normal_stages`). Then axes, arrays and
-stages are told apart by their :mod:`labels <spaces.language.labels>`; sorted by these they get
-numbers for names. The text says all of a program but its names, so different programs never share
-one.
+Its stages take their normal form (:mod:`spaces.language.identity.normal_stages`). Then axes, arrays
+and stages are told apart by their :mod:`labels <spaces.language.identity.labels>`; sorted by these
+they get numbers for names. The text says all of a program but its names, so different programs
+never share one.
 """
 
 from __future__ import annotations
@@ -12,9 +12,14 @@ from collections.abc import Sequence
 
 from tilewright.spaces.language.cycles import in_cycles
 from tilewright.spaces.language.functions import REDUCERS
-from tilewright.spaces.language.labels import Labels, digest
-from tilewright.spaces.language.normal import Form
-from tilewright.spaces.language.normal_stages import NormalStage, array_text, normal_stages, reached
+from tilewright.spaces.language.identity.labels import Labels, digest
+from tilewright.spaces.language.identity.normal import Form
+from tilewright.spaces.language.identity.normal_stages import (
+    NormalStage,
+    array_text,
+    normal_stages,
+    reached,
+)
 from tilewright.spaces.language.program import Program
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tilewright.spaces.language.cycles import in_states
-from tilewright.spaces.language.normal import Form, normal
+from tilewright.spaces.language.identity.normal import Form, normal
 from tilewright.spaces.language.program import Output, Program, Stage
 from tilewright.spaces.language.tree import Expression, Negation, Number, Read
 from tilewright.spaces.workloads.array import Array
