@@ -1,4 +1,4 @@
-"""Blocks of models with random weights, and their inputs."""
+"""Blocks of models and whole models with random weights, and their inputs."""
 
 from __future__ import annotations
 
@@ -103,6 +103,22 @@ class Bottleneck(nn.Module):
         return F.relu(self.norms[2](self.expand(y)) + x)
 
 
+class Whole(nn.Module):
+    """A model of transformers from its first layer to its last, with random weights: it takes the
+    embeddings of tokens."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        import transformers
+
+        make, configuration = getattr(transformers, kind), getattr(transformers, kind).config_class
+        self.model = make(configuration())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.model(inputs_embeds=x, use_cache=False)[0]
+        return found
+
+
 def _llama8b() -> Llama:
     return Llama(4096, 32, 8, 14336)
 
@@ -119,9 +135,11 @@ def _rotated(rows: int, width: int, each: int) -> Shapes:
 
 BLOCKS: dict[str, tuple[Callable[[], nn.Module], Shapes]] = {
     "bert-128": (Bert, _sequence(128)),
+    "bert-base-128": (lambda: Whole("BertModel"), _sequence(128)),
     "gpt2-128": (Gpt2, _sequence(128)),
     "gpt2-16": (Gpt2, _sequence(16)),
     "gpt2-1": (Gpt2, _sequence(1)),
+    "gpt2-whole-128": (lambda: Whole("GPT2LMHeadModel"), _sequence(128)),
     "llama-128": (Llama, _rotated(128, 1024, 64)),
     "llama-8b-16": (_llama8b, _rotated(16, 4096, 128)),
     "llama-8b-2048": (_llama8b, _rotated(2048, 4096, 128)),
@@ -131,7 +149,7 @@ BLOCKS: dict[str, tuple[Callable[[], nn.Module], Shapes]] = {
     "inception-35": (lambda: mixed_35(192, 32), ((1, 192, 35, 35),)),
     "inception": (inception, ((1, 3, 299, 299),)),
 }
-"""The block of a name, and the shapes of its inputs."""
+"""The block or whole model of a name, and the shapes of its inputs."""
 
 
 def make(name: str, device: str = "cpu") -> tuple[nn.Module, tuple[Any, ...]]:
