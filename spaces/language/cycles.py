@@ -1,10 +1,11 @@
-"""Stages that read themselves one step before, alone or around a cycle of stages.
+"""Stages that read themselves one step before or after, alone or around a cycle of stages.
 
     u[b, t, j] = sum[i](k[b, t, i] * inside(S[b, t - 1, i, j], 0))
     S[b, t, i, j] = inside(S[b, t - 1, i, j], 0) + k[b, t, i] * (v[b, t, j] - u[b, t, j])
 
 Such stages have no value before the step before has: they are computed together, one step after the
-other. The value of ``inside`` is what the first step reads.
+other. The value of ``inside`` is what the first step reads. Those that read one step after, such as
+``inside(S[b, t + 1, i, j], 0)``, are computed from the last step down to the first.
 """
 
 from __future__ import annotations
@@ -18,15 +19,24 @@ from tilewright.spaces.language.affine import affine
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
+Steps = tuple[str, int]
+"""An axis, and the direction of steps along it."""
+
 
 @dataclass(frozen=True)
 class Cycle:
     """The names of ``stages`` that are computed together, in order, step by step along ``axis``;
-    those of its ``state`` are read one step before."""
+    those of its ``state`` are read at the step that was computed last. Steps go up where the
+    ``direction`` is 1, and down where it is -1."""
 
     axis: str
     stages: tuple[str, ...]
     state: tuple[str, ...]
+    direction: int = 1
+
+    def steps(self, extent: int) -> range:
+        """Return all steps in the order in which they are computed; ``extent`` is the axis's."""
+        return range(extent)[:: self.direction]
 
 
 @lru_cache(maxsize=256)
@@ -120,42 +130,51 @@ def _checked(program: Program, group: Sequence[Stage]) -> Cycle:
     places = {stage.name: place for place, stage in enumerate(group)}
     every = [(stage, read) for stage in group for read in stage.body.reads if read.name in places]
     ahead = [(s, r) for s, r in every if places[r.name] >= places[s.name]]
-    axis = _common(program, ahead)
+    axis, direction = _common(program, ahead)
     for stage in group:
         _check_member(program, stage, axis, places)
     before = set()
     for stage, read in every:
-        if _check_read(stage, read, program.stage[read.name].axes.index(axis), axis):
+        if _check_read(stage, read, program.stage[read.name].axes.index(axis), axis, direction):
             before.add(read.name)
-    return Cycle(axis, tuple(places), tuple(name for name in places if name in before))
+    state = tuple(name for name in places if name in before)
+    return Cycle(axis, tuple(places), state, direction)
 
 
-def _common(program: Program, ahead: Sequence[tuple[Stage, Read]]) -> str:
-    """Return the one axis along which all reads of stages that come later step."""
-    common: list[str] = []
+def _common(program: Program, ahead: Sequence[tuple[Stage, Read]]) -> Steps:
+    """Return the one axis along which all reads of stages that come later step, and the direction
+    of the steps. Where steps up and steps down serve, they go up."""
+    common: list[Steps] = []
     for stage, read in ahead:
-        before = _stepped(stage, read, program.stage[read.name].axes)
-        both = [axis for axis in common or before if axis in before]
+        found = _stepped(stage, read, program.stage[read.name].axes)
+        both = [each for each in common or found if each in found]
         if not both:
-            own, other = (" and ".join(axes) for axes in (before, common))
-            raise _refused(stage, f"{read} steps along {own}, and another read along {other}")
+            own, other = map(_along, (found, common))
+            raise _refused(stage, f"{read} steps {own}, and another read {other}")
         common = both
+    common = [each for each in common if each[1] > 0] or common
     if len(common) > 1:
         stage, read = ahead[0]
-        raise _refused(stage, f"{read} steps along {' and '.join(common)}")
+        raise _refused(stage, f"{read} steps {_along(common)}")
     return common[0]
 
 
-def _stepped(stage: Stage, read: Read, axes: Sequence[str]) -> list[str]:
-    """Return the axes along which a stage reads itself, or a later one, one step before."""
-    steps = {a: _step(index, a) for a, index in zip(axes, read.indices, strict=True)}
-    before = [axis for axis, step in steps.items() if step == -1]
-    if before and read.outside is not None:
-        return before
+def _along(found: Sequence[Steps]) -> str:
+    names = (axis if up > 0 else f"{axis} backwards" for axis, up in found)
+    return f"along {' and '.join(names)}"
+
+
+def _stepped(stage: Stage, read: Read, axes: Sequence[str]) -> list[Steps]:
+    """Return the axes along which a stage reads itself, or a later one, one step before or after,
+    each with the direction in which steps go."""
+    steps = {a: step_of(index, a) for a, index in zip(axes, read.indices, strict=True)}
+    found = [(axis, -step) for axis, step in steps.items() if step in (-1, 1)]
+    if found and read.outside is not None:
+        return found
     for axis, step in steps.items():
         if step:
             raise _refused(stage, f"{read} is {_words(step)} along {axis}")
-    raise _refused(stage, f"{read} is not one step before")
+    raise _refused(stage, f"{read} is not one step before or after")
 
 
 def _words(step: int) -> str:
@@ -163,7 +182,7 @@ def _words(step: int) -> str:
     return f"{count} {'before' if step < 0 else 'later'}"
 
 
-def _step(index: Expression, axis: str) -> int | None:
+def step_of(index: Expression, axis: str) -> int | None:
     """Return ``n`` of an index ``axis + n``; None for another index."""
     found = affine(index)
     return found.constant if found.terms == ((AxisValue(axis), 1),) else None
@@ -176,20 +195,21 @@ def _check_member(program: Program, stage: Stage, axis: str, members: Mapping[st
         raise _refused(stage, f"it has no axis {axis}, along which {', '.join(members)} step")
 
 
-def _check_read(stage: Stage, read: Read, dimension: int, axis: str) -> bool:
-    """Refuse a read of a cycle that is of neither this step nor the one before; tell which."""
-    step = _step(read.indices[dimension], axis)
-    if step not in (0, -1):
-        word = "not one step before" if step is None else f"{_words(step)} along {axis}"
+def _check_read(stage: Stage, read: Read, dimension: int, axis: str, direction: int) -> bool:
+    """Refuse a read of a cycle that is of neither this step nor the one that was computed last;
+    tell whether it is of that one."""
+    step = step_of(read.indices[dimension], axis)
+    if step not in (0, -direction):
+        word = "not one step before or after" if step is None else f"{_words(step)} along {axis}"
         raise _refused(stage, f"{read} is {word}")
     others = (index for d, index in enumerate(read.indices) if d != dimension)
     if moving := next((index for index in others if axis in index.axes), None):
         raise _refused(stage, f"'{moving}' in {read} moves along {axis}, too")
-    return step == -1
+    return step == -direction
 
 
 def _refused(stage: Stage, problem: str) -> InputError:
     return InputError(
-        f"stage {stage.name!r} reads itself, and {problem}; allowed: one step before along one "
-        "axis, such as inside(h[b, t - 1], 0)"
+        f"stage {stage.name!r} reads itself, and {problem}; allowed: one step before or after "
+        "along one axis, such as inside(h[b, t - 1], 0)"
     )

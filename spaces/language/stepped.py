@@ -17,7 +17,7 @@ def step_by_step(program: Program, cycle: Cycle, values: dict[str, np.ndarray]) 
     stages = [program.stage[name] for name in cycle.stages]
     for stage in stages:
         values[stage.name] = np.zeros(program.shape(stage.axes), kind_of(program, stage.name))
-    for step in range(program.extent[cycle.axis]):
+    for step in cycle.steps(program.extent[cycle.axis]):
         part = slice(step, step + 1)
         for stage in stages:
             found = piece_of(program, stage, values, {cycle.axis: part})

@@ -38,8 +38,12 @@ TEXTS = {
     "heat": "h[b, t, d] = x[b, t, d] + 0.3 * inside(h[b, t - 1, d - 1], 1)"
     " + 0.3 * inside(h[b, t - 1, d + 1], -1)",
 }
+BACKWARDS = " backwards"
+"""Ends the names of texts whose steps go down, from the last to the first."""
+TURNED = ("growing", "matrix", "gates", "gated delta")
+TEXTS |= {name + BACKWARDS: TEXTS[name].replace("t - 1", "t + 1") for name in TURNED}
 EXTENTS = {"b": 2, "t": 9, "d": 5, "e": 4}
-SQUARE = ("matrix", "largest")
+SQUARE = ("matrix", "matrix backwards", "largest")
 """Programs whose state has one axis under two names."""
 
 
@@ -57,6 +61,9 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 def expected(name: str, inputs: Inputs) -> np.ndarray:
     """The last output, by loops over steps in float64."""
+    if name.endswith(BACKWARDS):
+        turned = {key: v[:, ::-1] if key in MOVING else v for key, v in inputs.items()}
+        return expected(name.removesuffix(BACKWARDS), turned)[:, ::-1]
     at = {key: np.asarray(value, np.float64) for key, value in inputs.items()}
     walk, start = STEPS[name]
     first = at["x" if "x" in at else "v"]

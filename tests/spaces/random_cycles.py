@@ -22,11 +22,13 @@ class Loop:
 
     inputs: Mapping[str, np.ndarray]
     found: dict[str, dict[tuple[int, ...], float]] = field(default_factory=dict)
+    direction: int = 1
 
     def before(self, name: str, axes: tuple[str, ...], point: Point, first: float) -> float:
-        """An element one step before."""
-        place = tuple(point[axis] - (axis == "t") for axis in axes)
-        return first if point["t"] == 0 else self.found[name][place]
+        """An element one step before, or after where steps go down."""
+        step = point["t"] - self.direction
+        place = tuple(step if axis == "t" else point[axis] for axis in axes)
+        return self.found[name][place] if 0 <= step < EXTENTS["t"] else first
 
     def now(self, name: str, axes: tuple[str, ...], point: Point) -> float:
         """An element of an operand, or of this step."""
@@ -36,15 +38,17 @@ class Loop:
 
 @dataclass(frozen=True)
 class Cycles:
-    """The ``text`` of stages, and for each its axes and what computes an element."""
+    """The ``text`` of stages, and for each its axes and what computes an element; steps go up or
+    down."""
 
     text: str
+    direction: int
     stages: Mapping[str, tuple[tuple[str, ...], Callable[[Loop, Point], float]]]
 
     def computed(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """All stages, step by step."""
-        loop = Loop(inputs, {name: {} for name in self.stages})
-        for t in range(EXTENTS["t"]):
+        loop = Loop(inputs, {name: {} for name in self.stages}, self.direction)
+        for t in range(EXTENTS["t"])[:: self.direction]:
             for name, (axes, element) in self.stages.items():
                 for point in _points(axes, t):
                     loop.found[name][tuple(point.values())] = element(loop, point)
@@ -67,7 +71,8 @@ def _points(axes: tuple[str, ...], t: int) -> Iterator[Point]:
 
 
 def random_cycles(seed: int) -> Cycles:
-    """Stages of one cycle: the first one reads the last one before, and each the one before it."""
+    """Stages of one cycle: the first one reads the last one before, and each the one before it.
+    Steps go down for odd seeds."""
     chance = random.Random(seed)
     names = [f"s{n}" for n in range(chance.randint(1, 4))]
     inner = [("d",), ("d", "e"), ()]
@@ -90,7 +95,10 @@ def random_cycles(seed: int) -> Cycles:
         text, element = f"tanh({text})", _tanh(element)
         lines.append(f"{name}[{', '.join(axes[name])}] = {text}")
         stages[name] = (axes[name], element)
-    return Cycles("\n".join([*lines, "-> " + ", ".join(names)]), stages)
+    text = "\n".join([*lines, "-> " + ", ".join(names)])
+    return Cycles(
+        text.replace("t - 1", "t + 1") if seed % 2 else text, -1 if seed % 2 else 1, stages
+    )
 
 
 def _operand(chance: random.Random, known: set[str]) -> Term:

@@ -141,23 +141,30 @@ def _step_by_step(
     stages = [program.stage[name] for name in cycle.stages]
     steps = {stage.name: stage.axes.index(cycle.axis) for stage in stages}
     extents = tuple((a, 1 if a == cycle.axis else n) for a, n in program.extents)
+    extent = program.extent[cycle.axis]
     made, device = replace(program, extents=extents), next(iter(values.values())).device
     last = {
         stage.name: torch.zeros(made.shape(stage.axes), dtype=wide, device=device)
         for stage in stages
     }
     found: dict[str, list[Tensor]] = {stage.name: [] for stage in stages}
-    for step in range(program.extent[cycle.axis]):
+    for step in cycle.steps(extent):
         now = dict(last)
         for stage in stages:
-            both = {n: torch.cat([last[n], now[n]], dimension) for n, dimension in steps.items()}
+            both = {
+                n: torch.cat([last[n], now[n]][:: cycle.direction], dimension)
+                for n, dimension in steps.items()
+            }
             grid = _grid(made, stage, device)
             grid[cycle.axis] = grid[cycle.axis] + step
             known = {**values, **both}
-            now[stage.name] = _Step(made, stage, known, grid, wide, cycle.axis, step, steps).value()
+            own = _Step(made, stage, known, grid, wide, cycle, extent, step, steps)
+            now[stage.name] = own.value()
             found[stage.name].append(now[stage.name])
         last = now
-    return {name: torch.cat(every, steps[name]) for name, every in found.items()}
+    return {
+        name: torch.cat(every[:: cycle.direction], steps[name]) for name, every in found.items()
+    }
 
 
 def _converted(value: Tensor, output: Output) -> Tensor:
@@ -342,10 +349,12 @@ class _Evaluation:
 
 @dataclass(frozen=True)
 class _Step(_Evaluation):
-    """The meaning of a stage at one ``step`` along an ``axis``; of stages of its cycle, ``steps``
-    names the dimension along which the last step and this one are known."""
+    """The meaning of a stage at one ``step`` of a ``cycle`` along an axis of an ``extent``; of
+    stages of this, ``steps`` names the dimension along which the last step and this one are known.
+    """
 
-    axis_of_steps: str
+    cycle: Cycle
+    extent: int
     step: int
     steps: Mapping[str, int]
 
@@ -353,13 +362,14 @@ class _Step(_Evaluation):
         if name not in self.steps:
             return super().read(name, indices, outside)
         places = [self._tensor(index) for index in indices]
-        within = places[self.steps[name]] >= 0
-        places[self.steps[name]] = places[self.steps[name]] - (self.step - 1)
+        place = places[self.steps[name]]
+        within = (place >= 0) & (place < self.extent)
+        places[self.steps[name]] = place - (self.step - (self.cycle.direction > 0))
         found = super().read(name, places, outside)
         return found if outside is None else torch.where(within, found, literal(outside))
 
     def _plain(self, array: Tensor, places: Sequence[Tensor]) -> Tensor | None:
-        steps = self.grid[self.axis_of_steps]
+        steps = self.grid[self.cycle.axis]
         return None if any(p is steps for p in places) else super()._plain(array, places)
 
 

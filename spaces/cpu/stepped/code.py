@@ -46,7 +46,14 @@ class SteppedCode(StateCode):
         shape = (first, self.lanes, self._limit, self.unroll)
         writer = StepWriter(view, places, self._names, known, *shape)
         lines += writer.prepared()
-        return [*lines, *C.loop("t", view.extent(view.position), writer.write())]
+        return [*lines, *self._steps(writer.write())]
+
+    def _steps(self, body: list[str]) -> list[str]:
+        """Return the loop over all steps, up or down."""
+        extent = self.view.extent(self.view.position)
+        if self.view.direction > 0:
+            return C.loop("t", extent, body)
+        return C.loop("step", extent, [f"const long t = {extent - 1} - step;", *body])
 
 
 def _constant(value: float) -> str:

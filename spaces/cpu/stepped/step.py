@@ -57,7 +57,8 @@ class StepWriter:
     def write(self) -> list[str]:
         """Return the lines, which read and write the state ``s``."""
         if any(self.view.is_double(name) for name in self.view.first):
-            self.lines += ["const long odd = t % 2, even = 1 - odd;"]
+            count = "t" if self.view.direction > 0 else "step"
+            self.lines += [f"const long odd = {count} % 2, even = 1 - odd;"]
         self._state_without_axes()
         for number, group in enumerate(self.view.groups):
             if group.kept or group.reduced:

@@ -1,4 +1,4 @@
-"""The CPU template of stages that read themselves one step before: steps one after the other.
+"""The CPU template of stages that read themselves one step before or after: steps one by one.
 
 Decisions:
 

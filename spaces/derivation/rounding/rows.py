@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from tilewright.spaces.derivation.algebra import factors
-from tilewright.spaces.language.cycles import cycles, in_cycles
+from tilewright.spaces.language.cycles import cycles, step_of
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Read
 
@@ -68,13 +68,13 @@ def row_axes(program: Program) -> tuple[str, ...]:
 
 
 def first_steps(program: Program, most: int, rows: Rows | None = None) -> Rows | None:
-    """Return the ``rows``, all if there are none, at ``most`` first steps of each cycle, where no
-    output depends on others; None for all rows at all steps."""
-    axes = {cycle.axis for cycle in cycles(program)}
+    """Return the ``rows``, all if there are none, at ``most`` steps of each cycle that are computed
+    first, where no output depends on others; None for all rows at all steps."""
+    found = {cycle.axis: cycle for cycle in cycles(program)}
     steps = {
-        axis: np.arange(most)
-        for axis in sorted(axes)
-        if program.extent[axis] > most and _are_independent(program, axis, steps=True)
+        axis: np.sort(cycle.steps(program.extent[axis])[:most])
+        for axis, cycle in sorted(found.items())
+        if program.extent[axis] > most and _are_independent(program, axis, cycle.direction)
     }
     return Rows({**(rows.which if rows else {}), **steps}) if steps else rows
 
@@ -95,18 +95,18 @@ def row_axis(program: Program) -> str | None:
     return min(row_axes(program), key=cost, default=None)
 
 
-def _are_independent(program: Program, axis: str, steps: bool = False) -> bool:
-    """Tell whether stages are read at their own place along an axis; with ``steps``, or in a cycle
-    one step before."""
-    before = in_cycles(program) if steps else ()
+def _are_independent(program: Program, axis: str, direction: int = 0) -> bool:
+    """Tell whether stages are read at their own place along an axis, or at the step that cycles
+    computed last which go in a ``direction``."""
+    steps = direction and all(cycle.direction == direction for cycle in cycles(program))
     if any(axis not in program.stage[output.name].axes for output in program.outputs):
         return False
     along = {s.name: s.axes.index(axis) for s in program.stages if axis in s.axes}
     return all(
         axis in stage.axes
         and (
-            read.indices[along[read.name]] == AxisValue(axis)
-            or (stage.name in before and read.name in before)
+            (index := read.indices[along[read.name]]) == AxisValue(axis)
+            or (steps and step_of(index, axis) == -direction)
         )
         for stage in program.stages
         for read in reads(program, stage)

@@ -56,14 +56,16 @@ def add_steps(
     pause: Callable[[], None],
 ) -> None:
     """Add the stages of a cycle to the ``arrays`` that are known; ``meaning`` reads these, and
-    ``values`` has the values of each stage's axes at which it is evaluated: all steps up to one."""
+    ``values`` has the values of each stage's axes at which it is evaluated: all steps, or some that
+    are computed first."""
     program = meaning.program
     stages = [program.stage[name] for name in cycle.stages]
     for stage in stages:
         shape = tuple(values[stage.name][axis].size for axis in stage.axes)
         arrays[stage.name] = unknown(shape, kind_of(program, stage.name))
     drawn = _Drawn.of(cycle, meaning, values) if mixes(program, cycle) else None
-    for step in values[stages[0].name][cycle.axis]:
+    every = values[stages[0].name][cycle.axis]
+    for step in every[:: cycle.direction]:
         pause()
         if drawn is not None:
             drawn.begin()
@@ -73,7 +75,8 @@ def add_steps(
                 found = piece(program, stage, replace(meaning, arrays=arrays, axes=grid(at)))
             else:
                 found = drawn.step(stage, at, piece)
-            write(arrays[stage.name], along(stage.axes, cycle.axis, slice(step, step + 1)), found)
+            place = step - every[0]
+            write(arrays[stage.name], along(stage.axes, cycle.axis, slice(place, place + 1)), found)
 
 
 @dataclass(frozen=True)
@@ -116,18 +119,23 @@ class _Drawn:
             np.random.default_rng(0),
         )
 
+    @property
+    def now(self) -> int:
+        """The place of this step among the last two, which rise."""
+        return 1 if self.cycle.direction > 0 else 0
+
     def begin(self) -> None:
         """Begin a step: the last one is the one before."""
         for name in self.cycle.stages:
             axes, axis = self.exact.program.stage[name].axes, self.cycle.axis
-            before, now = (along(axes, axis, slice(n, n + 1)) for n in range(2))
+            before, now = (along(axes, axis, slice(n, n + 1)) for n in (1 - self.now, self.now))
             exact, copied = self.exact.arrays[name], self.copied.arrays[name].value
             write(exact, before, _part(exact, now))
             copied[:, *before] = copied[:, *now]
 
     def step(self, stage: Stage, at: Mapping[str, np.ndarray], piece: Piece) -> Approximate:
         """Take a stage and its copies through the step that they are at; return its bounds."""
-        part = along(stage.axes, self.cycle.axis, slice(1, 2))
+        part = along(stage.axes, self.cycle.axis, slice(self.now, self.now + 1))
         exact, copied = self.exact.arrays[stage.name], self.copied.arrays[stage.name]
         meaning = self._at(self.exact, at, 0)
         found = piece(meaning.program, stage, meaning)
@@ -160,7 +168,7 @@ class _Drawn:
         for name in self.cycle.stages:
             own = {d + first: places for d, places in self.exact.partial.get(name, {}).items()}
             axes = self.exact.program.stage[name].axes
-            own[axes.index(self.cycle.axis) + first] = np.array([step - 1, step])
+            own[axes.index(self.cycle.axis) + first] = np.arange(2) + (step - self.now)
             partial[name] = own
         return replace(meaning, axes=grid(at), partial=partial)
 

@@ -20,8 +20,7 @@ from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.rounding.rows import row_axes
 from tilewright.spaces.derivation.rows.addresses import Steps, steps_of_output, steps_of_read
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.language.affine import Affine, affine
-from tilewright.spaces.language.cycles import cycles
+from tilewright.spaces.language.cycles import cycles, step_of
 from tilewright.spaces.language.program import Output, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
@@ -43,7 +42,9 @@ class Group:
 class SteppedView:
     """The stages of a program that are computed at each step of the axis ``position``, in
     ``groups``. Rows are independent of each other, and so are lanes along the axis ``lane``; it
-    is empty where no axis is independent: a vector has one element then.
+    is empty where no axis is independent: a vector has one element then. Steps go up where the
+    ``direction`` is 1, and down from the last one where it is -1: what is read "one step before" is
+    at the place ``position - direction``.
     """
 
     program: Program
@@ -51,6 +52,7 @@ class SteppedView:
     position: str
     lane: str
     stages: tuple[Stage, ...]
+    direction: int = 1
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -183,6 +185,9 @@ def stepped_view(program: Program) -> SteppedView:
     if len(axes) > 1:
         raise InputError(f"stages step along {' and '.join(axes)}; allowed: one axis")
     (position,) = axes
+    directions = {cycle.direction for cycle in cycles(program)}
+    if len(directions) > 1:
+        raise InputError(f"some steps along {position} go up, others down; allowed: one direction")
     if program.conditions:
         raise InputError(f"'where {program.conditions[0]}' bounds a reduction; allowed: none")
     stages = _stages(program)
@@ -192,7 +197,7 @@ def stepped_view(program: Program) -> SteppedView:
     steps = steps_of_output(first, program.stage[first.name].axes)
     lane = max(free, key=lambda axis: (steps.step(axis) == 1, program.extent[axis]), default="")
     rows = tuple(axis for axis in free if axis != lane)
-    view = SteppedView(program, rows, position, lane, stages)
+    view = SteppedView(program, rows, position, lane, stages, directions.pop())
     for stage in stages:
         _check_stage(view, stage)
     for read, places in view.places.items():
@@ -238,8 +243,7 @@ def _check_read(view: SteppedView, stage: Stage, read: Read, other: Stage) -> No
     before = view.is_before(read)
     for axis, index in zip(other.axes, read.indices, strict=True):
         if axis == view.position:
-            step = affine(index) - affine(AxisValue(axis))
-            if step != Affine((), -1 if before else 0):
+            if step_of(index, axis) != (-view.direction if before else 0):
                 raise InputError(f"{read} is of neither this step nor the one before")
         elif not isinstance(index, AxisValue) or view.extent(index.name) > view.extent(axis):
             raise InputError(f"{read} is read at '{index}'; allowed: an axis of {read.name}")

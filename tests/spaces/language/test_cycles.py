@@ -21,6 +21,7 @@ STATES = {
     "delta": ("S",),
     "gated delta": ("S",),
     "matrix": ("h",),
+    "gates backwards": ("c", "h"),
 }
 
 
@@ -51,6 +52,7 @@ def test_text_and_json_say_all_of_a_cycle(name):
 def test_cycles_know_their_state(name):
     (found,) = cycles(made(name))
     assert (found.axis, found.state) == ("t", STATES[name])
+    assert found.direction == (-1 if name.endswith("backwards") else 1)
 
 
 def test_a_program_without_cycles_has_none():

@@ -18,7 +18,7 @@ from tests.spaces.cpu.native import (
     outcome,
     sampled,
 )
-from tests.spaces.cycle_programs import TEXTS, expected, extents_of
+from tests.spaces.cycle_programs import SQUARE, TEXTS, expected, extents_of
 from tests.spaces.random_cycles import EXTENTS, random_cycles
 from tilewright.spaces.cpu.stepped.template import SteppedTemplate
 from tilewright.spaces.cpu.target import CpuTarget
@@ -160,6 +160,10 @@ BUGS = {
     "the state that is made": ("gates", r"const vf v0_6 = o0_0;", "const vf v0_6 = o1_0;"),
     "a gate that is shut": ("gates", r"tw_sigmoid\((\w+)\)", r"tw_sigmoid(-\1)"),
     "the least": ("largest", r"tw_max\(r0_0", "tw_min(r0_0"),
+    "steps up": ("gated delta backwards", r"t = 7 - step", "t = step"),
+    "the first step of all, which is last": ("gates backwards", r"step < 8", "step < 7"),
+    "the last step of all, which is first": ("matrix backwards", r"step = 0", "step = 1"),
+    "what the last step begins with": ("growing backwards", r"tw_set\(1.0\)", "tw_set(0.0)"),
 }
 
 
@@ -167,7 +171,8 @@ BUGS = {
 def test_every_planted_bug_is_found(bug, tmp_path):
     name, pattern, replacement = BUGS[bug]
     target = machine(vector_bytes=64, isa="generic", bf16_dot=False)
-    w = stepped(name, d=5 if name in ("matrix", "largest") else 37)
+    steps = {"t": 8} if name.endswith("backwards") else {}
+    w = stepped(name, d=5 if name in SQUARE else 37, **steps)
     space = space_of(w, target)
     (schedule, *_) = (s for s in space.enumerate() if s["vectors"] == s["unroll"] == 1)
     bugs = {bug: (pattern, replacement)}
@@ -181,6 +186,9 @@ REFUSED = {
     "h[b, t] = inside(h[b, t - 1], 0) * inside(h[b, t - 1], 1) + x[b, t]": "h begins with 1, and",
     "g[b, t, d] = inside(g[b, t - 1, d], 0) + x[b, t, d]; "
     "h[b, t, d] = inside(h[b, t, d - 1], 0) + g[b, t, d]": "stages step along d and t; allowed",
+    "g[b, t] = inside(g[b, t - 1], 0) + x[b, t]; h[b, t] = inside(h[b, t + 1], 0) + g[b, t]": ""
+    "some steps along t go up, others down; allowed: one direction",
+    "h[b, t] = inside(h[b, t + 1], 0) + x[b, t]; y[b, t] = inside(h[b, t - 1], 0)": "of neither",
     "h[b, t] = prod[d](inside(h[b, t - 1], 1) + x[b, t, d])": "h is a prod; allowed: sum, max",
     "x: float16; h[b, t] = inside(h[b, t - 1], 0) + x[b, t]": "x is float16; allowed",
     "where d <= b; h[b, t] = sum[d](inside(h[b, t - 1], 0) + x[b, t, d])": "'where d <= b' bounds",

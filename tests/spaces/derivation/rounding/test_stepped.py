@@ -107,6 +107,19 @@ def test_bounds_of_some_rows_and_first_steps_are_those_of_all():
         np.testing.assert_array_equal(a, b[np.ix_([0, 2], range(7), [1, 5, 6])])
 
 
+def test_first_steps_of_those_that_go_down_are_the_last_ones():
+    found = program(TEXTS["matrix backwards"], b=3, t=20, d=8, e=8)
+    inputs, rows = drawn(found), first_steps(found, 7)
+    assert list(rows.which["t"]) == list(range(13, 20))
+    for some, every in zip(last(found, inputs, rows=rows), last(found, inputs), strict=True):
+        np.testing.assert_array_equal(some, every[:, 13:])
+
+
+def test_steps_up_and_down_have_no_first_ones():
+    text = "g[t] = inside(g[t - 1], 0) + x[t]; h[t] = inside(h[t + 1], 0) + g[t]"
+    assert first_steps(program(text, t=99), 5) is None
+
+
 def test_steps_that_are_read_elsewhere_have_no_first_ones():
     text = "h[b, t] = inside(h[b, t - 1], 0) + x[b, t]; y[b] = sum[t](h[b, t])"
     assert first_steps(program(text, b=2, t=99), 5) is None

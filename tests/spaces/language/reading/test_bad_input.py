@@ -70,16 +70,21 @@ BAD = {
     "y[i] = y[i] + 1": "stage 'y' is read before it exists",
     "a[i] = b[i]\nb[i] = a[i]": "stage 'b' is read before it exists; line 2 defines it",
     "y[i] = inside(y[i - 2], 0)": "stage 'y' reads itself, and inside.y.i - 2., 0. is 2 steps "
-    "before along i; allowed: one step before along one axis, such as inside.h.b, t - 1., 0.",
-    "y[i] = inside(y[i + 1], 0)": "inside.y.i . 1., 0. is one step later along i; allowed: one",
-    "y[i] = inside(y[i], 0)": "inside.y.i., 0. is not one step before; allowed: one step before",
-    "y[i] = inside(y[i // 2], 0)": "inside.y.i // 2., 0. is not one step before; allowed: one",
+    "before along i; allowed: one step before or after along one axis, such as inside.h.b, t - 1",
+    "y[i] = inside(y[i + 2], 0)": "inside.y.i . 2., 0. is 2 steps later along i; allowed: one",
+    "y[i] = inside(y[i - 1], 0) + inside(y[i + 1], 0)": "inside.y.i . 1., 0. steps along i "
+    "backwards, and another read along i; allowed: one step",
+    "a[i] = inside(y[i + 1], 0); y[i] = a[i] + inside(a[i - 1], 0)": "'y' reads itself, and "
+    "inside.a.i - 1., 0. is one step before along i; allowed: one step before or after",
+    "y[i] = inside(y[i], 0)": "inside.y.i., 0. is not one step before or after; allowed: one",
+    "y[i] = inside(y[i // 2], 0)": "inside.y.i // 2., 0. is not one step before or after; allowed",
     "y[i, j] = inside(y[i - 1, j - 1], 0)": "steps along i and j; allowed: one step before",
+    "y[i, j] = inside(y[i + 1, j + 1], 0)": "steps along i backwards and j backwards; allowed",
     "y[i, j] = inside(y[i, j - 1], 0) + inside(y[i - 1, j], 0)": "inside.y.i - 1, j., 0. steps "
     "along i, and another read along j; allowed: one step before",
     "y[i] = sum[i](inside(y[i - 1], 0))": "'y_sum' reads itself, and it reduces over i, along",
     "s = sum[i](inside(y[i - 1], 0)); y[i] = s": "'s' reads itself, and it reduces over i, along",
-    "t: int32[4](index < 4); y[i] = inside(y[t[i]], 0)": "is not one step before; allowed: one",
+    "t: int32[4](index < 4); y[i] = inside(y[t[i]], 0)": "is not one step before or after; all",
     "t: int32[4](index < 4); y[j, i] = inside(y[t[i], i - 1], 0)": "'t.i.' in inside.y.t.i., i - "
     "1., 0. moves along i, too; allowed: one step before",
     "a[i] = inside(y[i - 1], 0); y[i] = inside(a[i - 2], 0)": "'y' reads itself, and inside.a.i - "
