@@ -62,6 +62,7 @@ FEW_ROWS = {
 }
 SCORES = "p[i,j] = sum[d](x[i,d] * u[j,d])"
 ROUTING = f"{SCORES}; y[i] = argmax[j](p[i,j])"
+LAYER = '"t[i,j] = sum[k](a[i,k] * b[j,k]) + c[j]; y[i,j] = gelu(t[i,j]); -> t, y"'
 SHARE = f"{ROUTING}; m[i] = max[j](p[i,j]); g[i] = 1 / sum[j](exp(p[i,j] - m[i])); -> y, g"
 GROUPED = "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d]) * 0.2"
 VALUES = " * v[b,h // 2,j,e])"
@@ -273,6 +274,8 @@ EDGES = {
     "product of 32 bits, edges": "matmul m=45 n=67 k=33",
     "product of 8 bits, edges": "matmul m=72 n=80 k=144 dtype=float8_e4m3fn b=col out=bfloat16",
     "whole numbers, edges": "matmul m=72 n=80 k=96 dtype=int8 b=col",
+    "sum and its value, edges": f"{LAYER} i=33 j=37 k=40",
+    "sum of few rows and its value, edges": f"{LAYER} i=5 j=70 k=40",
     "one row, edges": "matmul m=1 n=264 k=520 dtype=bfloat16 b=col",
     "batch, edges": "bmm batch=6 m=36 n=20 k=72 shared=3",
     "experts, edges": "grouped_matmul t=70 n=24 k=20 experts=5",

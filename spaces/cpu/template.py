@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from tilewright.spaces.cpu.abi import Code, c_kernel
+from tilewright.spaces.cpu.kept.prelude import prelude as prelude_of_programs
 from tilewright.spaces.cpu.prelude import prelude
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.kernel import Kernel
@@ -43,6 +44,8 @@ class CpuTemplate(Template):
         """Return the code of a schedule's kernel, whose function is called ``entry``."""
 
     def _prelude(self) -> str:
-        """Return the C text that all kernels of the workload share; that of products by default."""
-        assert self.workload.matmul
-        return prelude(self.workload.matmul, self.cpu)
+        """Return the C text that all kernels of the workload share: that of products by default, or
+        of programs in float32."""
+        if self.workload.matmul:
+            return prelude(self.workload.matmul, self.cpu)
+        return prelude_of_programs(self.functions, self.cpu, "float32")

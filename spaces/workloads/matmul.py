@@ -14,6 +14,7 @@ from tilewright.spaces.algebra.layout import Layout, strided
 from tilewright.spaces.numerics.sums import sums_of_products
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.matmul_program import matmul_program
+from tilewright.spaces.workloads.stored_weights import with_stored
 
 if TYPE_CHECKING:
     from tilewright.spaces.epilogue.expression import Epilogue
@@ -80,13 +81,12 @@ class Matmul:
     @cached_property
     def program(self) -> Program:
         """The sums, and a map of them if there is an epilogue, of arrays as they lie in memory."""
-        return matmul_program(self, stored=True)
+        return with_stored(self.written)
 
     @cached_property
     def written(self) -> Program:
-        """The program of the matrices, of which none is packed."""
-        packed = any(operand.packed for operand in self.factors)
-        return matmul_program(self, stored=False) if packed else self.program
+        """The same of the matrices as they are before any of them is packed."""
+        return matmul_program(self)
 
     @cached_property
     def key(self) -> str:

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING
 
 from tilewright.spaces.epilogue.expression import SUM
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
-from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Number, Read
+from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.packing import PANEL, TERMS
 
 if TYPE_CHECKING:
     from tilewright.spaces.workloads.matmul import Matmul
     from tilewright.spaces.workloads.matmul import Operand as Factor
 
 
-def matmul_program(matmul: Matmul, stored: bool) -> Program:
-    """Return the program of a sum of products and its epilogue. A packed factor has the shape in
-    which it is ``stored``, or that of a matrix."""
-    products = Binary("*", *(_read(operand, stored) for operand in matmul.factors))
+def matmul_program(matmul: Matmul) -> Program:
+    """Return the program of a sum of products and its epilogue; a packed factor is a matrix."""
+    products = Binary("*", *map(_read, matmul.factors))
     over = tuple(axis.name for axis in matmul.axes if axis.reduction)
     kept = matmul.output.axes
     name = matmul.output.name
@@ -35,8 +33,7 @@ def matmul_program(matmul: Matmul, stored: bool) -> Program:
     return Program(
         extents=tuple(matmul.extents.items()),
         operands=tuple(
-            Operand(*_described(operand), packed=operand.packed)
-            for operand in (matmul.inputs if stored else matmul.indexed)
+            Operand(*_described(operand), packed=operand.packed) for operand in matmul.indexed
         ),
         stages=tuple(stages),
         conditions=(),
@@ -45,17 +42,9 @@ def matmul_program(matmul: Matmul, stored: bool) -> Program:
     )
 
 
-def _read(operand: Factor, stored: bool) -> Read:
-    """Return an element of a factor; of a packed one, perhaps where its stored array has it."""
-    axes: list[Expression] = [AxisValue(axis) for axis in operand.axes]
-    if operand.packed and stored:
-        column, term = axes
-        panel, terms = Number(PANEL), TERMS[operand.dtype]
-        axes = [Binary("//", column, panel), term, Binary("%", column, panel)]
-        if terms > 1:
-            axes[1] = Binary("//", term, Number(terms))
-            axes.append(Binary("%", term, Number(terms)))
-    return Read(operand.name, tuple(axes))
+def _read(operand: Factor) -> Read:
+    """Return an element of a factor."""
+    return Read(operand.name, tuple(map(AxisValue, operand.axes)))
 
 
 def _described(

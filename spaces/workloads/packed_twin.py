@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from tilewright.spaces.errors import InputError
@@ -16,16 +17,12 @@ def packed_twin(workload: Workload, name: str) -> tuple[Workload, bool] | None:
     packed. Tell whether the matrix to be packed is the operand's transpose. None if there is no
     such product.
     """
-    program = workload.asked if workload.matmul else None
+    program = workload.asked
     if program is None or len(program.operand[name].shape) != 2:
         return None
     for turned in (False, True):
-        try:
-            made = workload_of(_packed(program, name, turned))
-        except InputError:
-            continue
-        if made.matmul:
-            return made, turned
+        with suppress(InputError):
+            return workload_of(_packed(program, name, turned)), turned
     return None
 
 

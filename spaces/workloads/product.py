@@ -165,6 +165,12 @@ class Product:
         return self.matmul.epilogue is not None
 
     @property
+    def finished_arrays(self) -> int:
+        """The number of arrays that are written after the sums, of these: the first output, if
+        there is an epilogue, and all further ones."""
+        return self.is_fused + len(self.matmul.further)
+
+    @property
     def beside(self) -> tuple[Beside, ...]:
         """The operands that the epilogue reads."""
         return tuple(Beside(self, operand) for operand in self.matmul.epilogue_inputs)
@@ -243,12 +249,18 @@ def product_of(workload: Workload, packed: bool = False, sliced: bool = False) -
     matmul = workload.matmul
     if matmul is None:
         return workload.obstacle
+    return why_unread(matmul, packed, sliced) or why_no_product(matmul) or orient(matmul)
+
+
+def why_unread(matmul: Matmul, packed: bool, sliced: bool) -> str | None:
+    """Say why kernels do not take the arrays of a product, unless they take ``packed`` weights, or
+    ``sliced`` matrices."""
     if not packed and any(operand.packed for operand in matmul.factors):
         return "reads no packed weights; needs matrices in rows or columns"
-    arrays = (*matmul.factors, matmul.output)
+    arrays = (*matmul.factors, *matmul.outputs)
     if not sliced and (slices := [array.name for array in arrays if array.leading is not None]):
         return f"{slices[0]} is a slice of a larger matrix; needs dense ones"
-    return why_no_product(matmul) or orient(matmul)
+    return None
 
 
 def orient(matmul: Matmul) -> Product:

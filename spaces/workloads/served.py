@@ -43,9 +43,14 @@ def workload_of(
     found = matmul_of(program)
     if isinstance(found, Matmul):
         return Workload(MATMUL, found.parameters, program, matmul=found)
+    made = Workload(operator, tuple((parameters or {}).items()), asked, found)
     if packed := next((o.name for o in program.operands if o.packed and not o.coded), None):
-        raise InputError(f"{packed} is packed; allowed: one matrix of a product. {found}")
-    return Workload(operator, tuple((parameters or {}).items()), asked, found)
+        from tilewright.spaces.workloads.several import product_writing
+
+        why = product_writing(made, packed=True, sliced=True)
+        if isinstance(why, str):
+            raise InputError(f"{packed} is packed; allowed: one matrix of a product. {why}")
+    return made
 
 
 def matmul_of(program: Program) -> Matmul | str:

@@ -12,18 +12,33 @@ from functools import lru_cache
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.language.program import Output, Program
 from tilewright.spaces.workloads.matmul import Further, Matmul, Operand
-from tilewright.spaces.workloads.product import Product, orient, why_no_product
+from tilewright.spaces.workloads.product import (
+    Product,
+    orient,
+    product_of,
+    why_no_product,
+    why_unread,
+)
 from tilewright.spaces.workloads.served import matmul_of, names_in_matmul
+from tilewright.spaces.workloads.stored_weights import with_matrices
 from tilewright.spaces.workloads.workload import Workload
 
 FACTORS = ("A", "B")
 """The names of the factors of a ``matmul``."""
 
 
-def product_writing_several(workload: Workload) -> Product | str:
-    """Return the oriented product that a program with several outputs is, or why it is none, in
-    words. Its first output is one that is the sum, if there is such."""
-    return _product(workload.program)
+def product_writing(
+    workload: Workload, packed: bool = False, sliced: bool = False
+) -> Product | str:
+    """Return the oriented product that ``workload`` is, with one output or several, or why it is
+    none, in words; with ``packed`` weights, and matrices that are ``sliced`` from larger ones, for
+    those that read such. The first of several outputs is one that is the sum, if there is such."""
+    if len(workload.outputs) == 1:
+        return product_of(workload, packed, sliced)
+    found = _product(with_matrices(workload.program))
+    if isinstance(found, str):
+        return found
+    return why_unread(found.matmul, packed, sliced) or found
 
 
 @lru_cache(maxsize=64)

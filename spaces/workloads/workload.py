@@ -64,9 +64,10 @@ class Workload:
         if self.matmul:
             return self.matmul.program
         from tilewright.spaces.derivation.constants import without_constants
+        from tilewright.spaces.workloads.stored_weights import with_stored
 
         assert self.asked is not None
-        return without_constants(self.asked)
+        return with_stored(without_constants(self.asked))
 
     @property
     def written(self) -> Program:

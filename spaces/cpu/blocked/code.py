@@ -137,9 +137,7 @@ class ContractionCode:
 
     @property
     def _needs_finish(self) -> bool:
-        matmul = self.product.matmul
-        fused = matmul.epilogue is not None or bool(matmul.further)
-        return fused or self.memory.sums is not None
+        return self.product.finished_arrays > 0 or self.memory.sums is not None
 
     @property
     def _finishes_blocks(self) -> bool:

@@ -16,7 +16,6 @@ import numpy as np
 from tilewright.spaces.cpu.abi import FLOAT, Code, c_kernel
 from tilewright.spaces.cpu.blocked.rules import contraction_rules
 from tilewright.spaces.cpu.blocked.traffic import contraction_quantities
-from tilewright.spaces.cpu.kept.prelude import prelude as prelude_of_programs
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.thin.blocking import THIN_ROWS
@@ -28,8 +27,8 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.open_axis import why_no_open_batch, why_no_open_rows
-from tilewright.spaces.workloads.product import Product, product_of
-from tilewright.spaces.workloads.several import product_writing_several
+from tilewright.spaces.workloads.product import Product
+from tilewright.spaces.workloads.several import product_writing
 from tilewright.spaces.workloads.workload import Workload
 
 PANEL_WIDTH = 32
@@ -46,7 +45,7 @@ class BlockedTemplate(CpuTemplate):
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        product = _product_of(workload)
+        product = product_writing(workload, packed=True, sliced=True)
         assert isinstance(product, Product)
         self.product = product
         self.lanes = self.cpu.lanes(FLOAT)
@@ -60,7 +59,7 @@ class BlockedTemplate(CpuTemplate):
         for operand in workload.operands:
             if operand.dtype not in FLOATS:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
-        product = _product_of(workload)
+        product = product_writing(workload, packed=True, sliced=True)
         if isinstance(product, str):
             return product
         if reason := why_not_packed(product, cpu):
@@ -95,11 +94,6 @@ class BlockedTemplate(CpuTemplate):
         code = self._code(schedule, f"{self.entry(schedule)}_open", **opened)
         return c_kernel(self.workload, self._prelude(), code)
 
-    def _prelude(self) -> str:
-        if self.workload.matmul:
-            return super()._prelude()
-        return prelude_of_programs(self.functions, self.cpu, "float32")
-
     # -- the space -----------------------------------------------------------------------------
 
     def _decisions(self) -> tuple[Decision, ...]:
@@ -127,14 +121,6 @@ class BlockedTemplate(CpuTemplate):
             Decision("unroll", unrolls(cpu)),
             Decision("prefetch", (False, True)),
         )
-
-
-def _product_of(workload: Workload) -> Product | str:
-    """Return the product that a workload is, with one output or several, or why it is none, in
-    words."""
-    if len(workload.outputs) > 1:
-        return product_writing_several(workload)
-    return product_of(workload, packed=True, sliced=True)
 
 
 def _geometric(least: int, most: int, halves: bool = False) -> tuple[int, ...]:

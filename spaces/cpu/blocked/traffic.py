@@ -80,13 +80,12 @@ def _work(product: Product, b: Blocking, lanes: int, values: Columns) -> dict[st
     bookkeeping = 3 * row_tiles * column_tiles * steps / values["unroll"]
     prefetches = product.matrix_bytes(product.right) / LINE_BYTES * values["prefetch"]
     chains = b.tile_rows * tile_vectors
-    finished = (product.matmul.epilogue is not None) + len(product.matmul.further)
     return {
         "flops": 2 * rows * vectors * lanes * product.terms,
         "useful_flops": 2 * rows * columns * product.terms,
         "instructions": multiplies + broadcasts + loads + prefetches + bookkeeping + updates,
         "register_bytes": FLOAT * lanes * (broadcasts + loads + updates),
-        "epilogue_elements": rows * vectors * lanes * finished,
+        "epilogue_elements": rows * vectors * lanes * product.finished_arrays,
         "independent_chains": chains,
         "registers": registers(b.tile_rows, tile_vectors),
         "vector_fraction": columns / (vectors * lanes),

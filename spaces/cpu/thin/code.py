@@ -139,15 +139,16 @@ class ThinCode:
 
     @property
     def _needs_finish(self) -> bool:
-        return self.product.matmul.epilogue is not None or self._at.sums is not None
+        return self.product.finished_arrays > 0 or self._at.sums is not None
 
     def _finish(self) -> list[str]:
         if not self._needs_finish:
             return []
         sums = self._at.sums or self.product.layout(self.product.output)
         vectors = ceil_div(self.blocks.chunk_columns, self.lanes)
-        name = f"{self.entry}_finish"
-        return finish_function(name, self.product, self.product.rows, vectors, self.lanes, sums)
+        own = self._at.sums is not None
+        about = (self.product, self.product.rows, vectors, self.lanes, sums, own)
+        return finish_function(f"{self.entry}_finish", *about)
 
     def _worker(self) -> list[str]:
         b, product = self.blocks, self.product
@@ -220,14 +221,13 @@ class ThinCode:
 
     def _finish_call(self, column: Index, columns: str) -> str:
         """Return the call of the epilogue for ``columns`` columns from ``column`` on."""
-        product = self.product
-        output = f"c + {product.layout(product.output).emit(0, column)}"
-        sums = f"sums + {self._at.sums.emit(0, column)}" if self._at.sums else output
-        operands = [
+        product, matmul = self.product, self.product.matmul
+        arrays = [
             f"{pointer(product, o)} + {product.layout(o).emit(0, column)}"
-            for o in product.matmul.epilogue_inputs
+            for o in (*matmul.outputs, *matmul.epilogue_inputs)
         ]
-        arguments = ", ".join([sums, output, *operands, str(self._rows), columns])
+        sums = f"sums + {self._at.sums.emit(0, column)}" if self._at.sums else arrays[0]
+        arguments = ", ".join([sums, *arrays, str(self._rows), columns])
         return f"{self.entry}_finish({arguments});"
 
     def _depth_block(self, start: Sequence[Index]) -> list[str]:

@@ -31,7 +31,8 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.open_axis import why_no_open_batch, why_no_open_rows
 from tilewright.spaces.workloads.packing import PANEL
-from tilewright.spaces.workloads.product import orient, product_of
+from tilewright.spaces.workloads.product import Product
+from tilewright.spaces.workloads.several import product_writing
 from tilewright.spaces.workloads.workload import Workload
 
 FEW_ROWS = 3
@@ -52,8 +53,9 @@ class Thin(CpuTemplate):
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        assert workload.matmul
-        self.product = orient(workload.matmul)
+        product = product_writing(workload, packed=True, sliced=True)
+        assert isinstance(product, Product)
+        self.product = product
         self.lanes = self.cpu.lanes(FLOAT)
         self.terms = 2 if self._has_pairs() else 1
         self.few = self.product.rows <= FEW_ROWS
@@ -74,7 +76,7 @@ class Thin(CpuTemplate):
         for operand in workload.operands:
             if operand.dtype not in FLOATS:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
-        product = product_of(workload, packed=True, sliced=True)
+        product = product_writing(workload, packed=True, sliced=True)
         if isinstance(product, str):
             return product
         if product.rows > THIN_ROWS:
@@ -97,7 +99,10 @@ class Thin(CpuTemplate):
         return thin_quantities(self, columns)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why an axis cannot be open: only that of rows can, or the slowest of a batch."""
+        """Say why an axis cannot be open: only that of rows can, or the slowest of a batch, where
+        one array is written."""
+        if self.product.matmul.further:
+            return "it writes several arrays"
         why_not = why_no_open_batch if self.product.batch else why_no_open_rows
         return why_not(self.product, axis)
 

@@ -155,7 +155,7 @@ class _Traffic:
             "useful_flops": 2 * self.rows * self.width * float(self.product.terms),
             "instructions": issued + 3 * calls * loop.trips,
             "register_bytes": vectors_bytes + FLOAT * lanes * loop.updates,
-            "epilogue_elements": self.rows * self.width * self._is_fused,
+            "epilogue_elements": self.rows * self.width * self.product.finished_arrays,
             "registers": registers,
             "register_fraction": registers / self.template.cpu.vector_registers,
             "independent_chains": self.template.chains(self.values),
@@ -164,10 +164,6 @@ class _Traffic:
             "main_loop_trips": loop.trips,
             "tile_visits": calls,
         }
-
-    @property
-    def _is_fused(self) -> bool:
-        return self.product.matmul.epilogue is not None
 
     # -- memory ------------------------------------------------------------------------------
 

@@ -138,11 +138,15 @@ def test_batch_norm_trains_as_torch_does() -> None:
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("activation", [nn.GELU(), nn.SiLU(), nn.GELU("tanh")])
-def test_the_sum_before_an_activation_is_written_beside_its_value(activation: nn.Module) -> None:
+@pytest.mark.parametrize(
+    ("activation", "rows"), [(nn.GELU(), 7), (nn.SiLU(), 7), (nn.GELU("tanh"), 7), (nn.GELU(), 1)]
+)
+def test_the_sum_before_an_activation_is_written_beside_its_value(
+    activation: nn.Module, rows: int
+) -> None:
     """The backward graph reads the sum. Axes of batches are one axis of rows in both."""
     model = nn.Sequential(nn.Linear(24, 40), activation, nn.Linear(40, 24))
-    forward, backward = captured_parts(model, (torch.randn(3, 7, 24),), TARGET, training=True)
+    forward, backward = captured_parts(model, (torch.randn(3, rows, 24),), TARGET, training=True)
     found = check(forward.graph)
     assert [len(region.outputs) for region in found.regions] == [2, 1]
     assert found.left == {}

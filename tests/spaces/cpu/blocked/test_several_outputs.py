@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 
 import pytest
 
 from tests.spaces.cpu.machine import this_cpu
 from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
+from tests.spaces.several_outputs import LINEAR, PROGRAMS, made
 from tilewright.spaces.cpu.blocked.template import BlockedTemplate
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.windows.template import WindowsTemplate
@@ -19,52 +19,16 @@ from tilewright.spaces.template import Template
 from tilewright.spaces.testing.template import checked_quantities
 from tilewright.spaces.workloads.workload import Workload
 
-LINEAR = (
-    "c: float32[j]; a: float32[i, k]; b: float32[j, k]; s[i, j] = sum[k](a[i, k] * b[j, k]); "
-    "t[i, j] = s[i, j] + c[j]; y[i, j] = gelu(t[i, j])"
-)
-PROGRAMS = {
-    "a sum and its value": (
-        "a: float32[i, k]; b: float32[j, k]; t[i, j] = sum[k](a[i, k] * b[j, k]); "
-        "y[i, j] = tanh(t[i, j]); -> y, t"
-    ),
-    "a linear layer": f"{LINEAR}; -> t, y",
-    "a slice": f"{LINEAR}; y: float32[i, j](leading=50); -> t, y",
-    "slices of both": (
-        f"{LINEAR}; t: float32[i, j](leading=40); y: float32[i, j](leading=50); -> t, y"
-    ),
-    "columns first": (
-        f"{LINEAR}; t: float32[i, j](order=(1, 0)); y: float32[i, j](order=(1, 0)); -> t, y"
-    ),
-    "two dtypes": (
-        "a: bfloat16[i, k]; b: bfloat16[j, k]; t[i, j] = sum[k](a[i, k] * b[j, k]); "
-        "y[i, j] = relu(t[i, j]); t: bfloat16[i, j]; y: float32[i, j]; -> t, y"
-    ),
-    "names of a matmul": (
-        "p: float32[i, k]; q: float32[j, k]; t[i, j] = sum[k](p[i, k] * q[j, k]); "
-        "C[i, j] = t[i, j] + 1; x[i, j] = relu(t[i, j]); -> x, C, t"
-    ),
-    "a batch of three outputs": (
-        "r: float32[l, i, j]; t[l, i, j] = sum[k](a[l, i, k] * b[l, k, j]); "
-        "y[l, i, j] = t[l, i, j] + r[l, i, j]; z[l, i, j] = exp(y[l, i, j] / 9); -> z, t, y"
-    ),
-}
 IMAGE = (
     "axes n=2, o=19, p=6, q=7, c=5, r=3, s=3; x: float32[n, c, 8, 9]; w: float32[o, c, r, s]; "
     "t[n, o, p, q] = sum[c, r, s](x[n, c, p + r, q + s] * w[o, c, r, s]); "
     "y[n, o, p, q] = gelu(t[n, o, p, q]); -> t, y"
 )
-EXTENTS = {"i": 33, "j": 37, "k": 19, "l": 3}
 
 
 def machine(**changes: int) -> CpuTarget:
     caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
     return dataclasses.replace(this_cpu(), **{"threads": 1, **caches, **changes})
-
-
-def made(text: str) -> Workload:
-    used = {axis: n for axis, n in EXTENTS.items() if re.search(rf"\b{axis}\b", text)}
-    return workload(text, **used)
 
 
 def space_of(work: Workload, template: type[Template], target: CpuTarget) -> Space:
