@@ -67,6 +67,12 @@ def _check(program: Program) -> None:
     for condition in program.conditions:
         if found := next((r.name for r in condition.reads if r.name in names), None):
             raise InputError(f"'where {condition}' reads the constant {found}; allowed: select")
+    for read in (r for stage in program.stages for r in stage.body.reads if r.name in names):
+        if found := next((r.name for index in read.indices for r in index.reads), None):
+            raise InputError(
+                f"{read} takes its place in the constant {read.name} from {found}; allowed: axes "
+                f"and numbers; {read.name} is an operand where a table chooses its elements"
+            )
 
 
 class _Unrolling:

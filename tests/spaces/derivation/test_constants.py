@@ -147,6 +147,11 @@ BAD = {
     "i <= e' bounds i, an axis of the constants C; allowed: zeros in their place",
     "axes e=4, i=2; C: float32[2] = {1, 2}; where C[i] < x[e]; z[e] = sum[i](y[i])": "'where "
     "C[i] < x[e]' reads the constant C; allowed: select",
+    "axes e=4, i=2; C: float32[2] = {1, 2}; q: int32[e, i](index < 2); z[e] = sum[i](C[q[e,i]] * "
+    "x[e,i])": "C[q[e, i]] takes its place in the constant C from q; allowed: axes and numbers; "
+    "C is an operand where a table chooses its elements",
+    "axes e=4; C: float32[2] = {1, 2}; q: int32[e](index < 2); z[e] = x[e] * inside(C[q[e] + 1], "
+    "0)": "inside(C[q[e] + 1], 0) takes its place in the constant C from q; allowed: axes and",
     "axes e=70000; C: float32[2] = {1, 2}; z[e] = C[e % 2] * x[e]": "z reads the constants C at "
     "70000 points of e; allowed: 65536; a large one is an operand",
 }
