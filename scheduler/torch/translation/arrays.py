@@ -88,15 +88,16 @@ def _is_place(node: fx.Node) -> bool:
 
 
 def written(node: fx.Node, name: str, grid: fx.Node | None = None) -> Described:
-    """Return the array that a kernel writes for a node: dense, in the node's order if that is
-    dense. It has the shape of the view ``grid``, if one is given."""
+    """Return the array that a kernel writes for a node. It has the shape of the view ``grid``, if
+    one is given. :class:`Gap` of a tensor with gaps in memory, such as a column of another one,
+    and of a dtype that no kernel writes."""
     kind = fake(node).dtype
     if kind not in DTYPES or kind is torch.bool or (kind is torch.int64 and not _is_place(node)):
         raise Gap(f"a result of {fake(node).dtype}")
     found = described(node, name)
-    if grid is not None:
-        extents = tuple(shape(grid)[place] for place in long_dimensions(grid))
-        return Described(name, found.dtype, extents, tuple(range(len(extents))))
-    if found.leading is None:
+    if found.copied or found.leading is not None:
+        raise Gap("a result with gaps in memory")
+    if grid is None:
         return found
-    return Described(name, found.dtype, found.shape, tuple(range(len(found.shape))))
+    extents = tuple(shape(grid)[place] for place in long_dimensions(grid))
+    return Described(name, found.dtype, extents, tuple(range(len(extents))))

@@ -281,6 +281,24 @@ def test_inputs_are_changed_in_place_and_outputs_may_be_aliases() -> None:
     assert by_kernels(explain(fast)) == [1]
 
 
+def test_what_is_written_into_a_part_of_an_array_is_right() -> None:
+    """What a kernel writes has no gaps: torch copies it to a column, and to rows that lie apart."""
+
+    def model(x: torch.Tensor, w: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+        kept[:, 0].copy_(x.sum(1))
+        kept[:, 2:18] = torch.relu(x @ w)
+        return torch.softmax(kept[:, 2:18], -1)
+
+    torch.manual_seed(0)
+    x, w, kept = torch.randn(9, 20), torch.randn(20, 16), torch.randn(9, 20)
+    expected = kept.clone()
+    fast = compiled(model)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x, w, kept), model(x, w, expected), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(kept, expected, atol=1e-5, rtol=1e-5)
+    assert by_kernels(explain(fast)) == [3]
+
+
 def test_a_database_that_cannot_be_opened_leaves_all_to_inductor(tmp_path: Path) -> None:
     (tmp_path / "no.db").write_text("no database")
     weight, x = torch.randn(12, 12), torch.randn(5, 12)
