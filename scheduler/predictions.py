@@ -16,6 +16,7 @@ from tilewright.costmodel.roofs.analytic import AnalyticModel
 from tilewright.costmodel.roofs.peaks import MeasuredPeaks
 from tilewright.scheduler.machine import measured_peaks
 from tilewright.scheduler.strategies.history import distinct
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 
@@ -62,6 +63,25 @@ def least_estimate(space: Space) -> float:
     any."""
     peaks = measured_peaks(space.target)
     return _MEMORY.get((*_identity(space, peaks), COMPARED), lambda: _least(space, peaks))
+
+
+def completed(space: Space, partial: Schedule) -> Schedule:
+    """Return the schedule with all decisions that ``partial`` has whose others the roofline ranks
+    first.
+
+    Raises :class:`InputError` for decisions that the space lacks, and if no schedule has them all.
+    """
+    rows = space.completions(partial, np.random.default_rng(0), COMPARED)
+    if not len(rows):
+        names = {decision.name for decision in space.templates[partial.template].decisions}
+        if names == set(partial.values):
+            raise InputError(f"schedule is not in the space: {space.why_not(partial)}")
+        raise InputError(
+            f"no schedule of the space has all of {str(partial)!r:.200}; allowed: fewer of these "
+            "decisions, or other values"
+        )
+    seconds = AnalyticModel(measured_peaks(space.target)).latency(space, rows)
+    return space.schedule(rows[int(np.argmin(np.nan_to_num(seconds, nan=np.inf)))])
 
 
 def _ranked(space: Space, peaks: MeasuredPeaks | None) -> tuple[tuple[Schedule, float], ...]:

@@ -9,6 +9,9 @@ from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Role
 from tilewright.spaces.language.text import entry_text
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
 from tilewright.spaces.version import VERSION
 from tilewright.spaces.workloads.matmul import Operand
 
@@ -19,26 +22,32 @@ SPELLINGS = {
 
 
 def source_file(answer: Answer) -> str:
-    """C or CUDA C++ text that compiles as it stands, with the command in its comment."""
-    kernel = answer.space.lower(answer.schedule)
-    if isinstance(answer.target, CpuTarget):
-        return _commented(_about(answer), _cpu(answer, kernel)) + kernel.source.text
+    """Return the kernel of an answer as C or CUDA C++ text that compiles as it stands, with the
+    command in its comment."""
+    return file_of_schedule(answer.space, answer.schedule, f" ({answer.provenance})")
+
+
+def file_of_schedule(space: Space, schedule: Schedule, remark: str = "") -> str:
+    """Return the kernel of a schedule of ``space`` as :func:`source_file` does, with a remark on
+    the schedule in its comment."""
+    kernel, target = space.lower(schedule), space.target
+    about = _about(space, f"schedule{remark}: {schedule}")
+    if isinstance(target, CpuTarget):
+        return _commented(about, _cpu(target, kernel)) + kernel.source.text
     from tilewright.spaces.cuda.intrinsics import device_text
 
     text = device_text(kernel.source.text) + kernel.source.text
-    return _commented(_about(answer), _cuda(answer, kernel)) + text
+    return _commented(about, _cuda(target, kernel)) + text
 
 
-def _about(answer: Answer) -> Iterator[str]:
-    yield str(answer.workload)
-    yield f"    {answer.workload.formula}"
-    yield f"for {answer.target.summary}, by tilewright {VERSION}"
-    yield f"schedule ({answer.provenance}): {answer.schedule}"
+def _about(space: Space, schedule: str) -> Iterator[str]:
+    yield str(space.workload)
+    yield f"    {space.workload.formula}"
+    yield f"for {space.target.summary}, by tilewright {VERSION}"
+    yield schedule
 
 
-def _cpu(answer: Answer, kernel: Kernel) -> Iterator[str]:
-    target = answer.target
-    assert isinstance(target, CpuTarget)
+def _cpu(target: CpuTarget, kernel: Kernel) -> Iterator[str]:
     command = (target.compiler, *target.compiler_flags, "-shared -fPIC kernel.c -o kernel.so -lm")
     yield f"Compile: {' '.join(command)}"
     yield f"Call:    {kernel.call.entry}(buffers, workspace, runtime)"
@@ -52,11 +61,11 @@ def _cpu(answer: Answer, kernel: Kernel) -> Iterator[str]:
         yield "                for every w < workers, all at the same time, and returns after all"
 
 
-def _cuda(answer: Answer, kernel: Kernel) -> Iterator[str]:
+def _cuda(target: Target, kernel: Kernel) -> Iterator[str]:
     from tilewright.spaces.cuda.target import CudaTarget
 
-    assert isinstance(answer.target, CudaTarget)
-    flags = f"-std=c++17 -fmad=false -arch={answer.target.name}"
+    assert isinstance(target, CudaTarget)
+    flags = f"-std=c++17 -fmad=false -arch={target.name}"
     yield f"Compile: nvcc {flags} -cubin kernel.cu -o kernel.cubin"
     for launch in kernel.call.launches:
         yield from _launch(kernel.call, launch)

@@ -77,9 +77,9 @@ class Points:
             row[i] = self._index[i][value]
         return row
 
-    def why_not(self, schedule: Schedule) -> str | None:
+    def why_not(self, schedule: Schedule, is_partial: bool = False) -> str | None:
         """Say why the schedule is no combination of these decisions, in words; None if it is
-        one."""
+        one. A partial schedule may lack decisions."""
         template = self.templates.get(schedule.template)
         if template is None:
             near, some = suggestion(schedule.template, self.templates), ", ".join(self.templates)
@@ -91,7 +91,7 @@ class Points:
                 meant = _meant(template.name, name, known)
                 return f"decision {name!r} is not one of {template.name}; {meant}"
         for name in known:
-            if name not in values:
+            if name not in values and not is_partial:
                 return f"decision {name!r} is missing"
         for name, value in values.items():
             column = self.position[template.name, name]

@@ -280,6 +280,20 @@ class Space:
             pending[forget] = NO_PREFERENCE
         return np.concatenate(done) if done else np.zeros((0, self.width), dtype=np.int32)
 
+    def completions(
+        self, partial: Schedule, generator: np.random.Generator, count: int
+    ) -> Population:
+        """Return at most ``count`` valid schedules with all decisions that ``partial`` has, and
+        random values of the others. There are none where rules forbid it.
+
+        Raises :class:`InputError` for a template, a decision or a value that this space lacks.
+        """
+        if reason := self._points.why_not(partial, is_partial=True):
+            raise InputError(f"schedule is not in the space: {reason}")
+        wish = self._points.wish(partial)
+        rows = self.complete(np.tile(wish, (count, 1)), generator)
+        return rows[((rows == wish) | (wish == NO_PREFERENCE)).all(axis=1)]
+
     # -- counting --------------------------------------------------------------------------
 
     def count(self) -> int:

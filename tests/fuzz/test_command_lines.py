@@ -109,6 +109,7 @@ OPTIONS = {
             "--solved",
             "--table",
             "--schedule",
+            "--source",
         ),
     ),
     "operators": ("--format",),

@@ -30,12 +30,15 @@ ScheduleText = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help="Say where the kernel of this schedule keeps its arrays: template: name=value ...",
+        help="Say where the kernel of this schedule keeps its arrays: template: name=value ... "
+        "Decisions left out are predicted.",
     ),
 ]
 
 if TYPE_CHECKING:
     from tilewright.spaces.language import Program
+    from tilewright.spaces.schedule import Schedule
+    from tilewright.spaces.space import Space
     from tilewright.spaces.target import Target
     from tilewright.spaces.workloads.workload import Workload
 
@@ -49,10 +52,16 @@ def show_command(
     solved: SolvedNames = None,
     table: Tables = None,
     schedule: ScheduleText = None,
+    source: Annotated[
+        bool, typer.Option("--source", help="Print the kernel of --schedule only.")
+    ] = False,
     target: TargetName = "cpu",
     threads: Threads = None,
 ) -> None:
     """Print an operator's program, facts derived from it, and the templates that serve it.
+
+    With --schedule and --source standard output receives the kernel of this schedule, as a file
+    that compiles.
 
     \b
     Examples:
@@ -60,7 +69,10 @@ def show_command(
       tilewright show "y[r, c] = softmax[c](x[r, c])" r=4096 c=1024 dtype=bfloat16
       tilewright show --file my.tw r=4096 c=1024
       tilewright show layernorm r=4096 c=1024 --gradient x,weight --saved mean,rstd
+      tilewright show matmul m=512 n=512 k=512 --schedule "contraction: tile_rows=6" --source
     """
+    if source and schedule is None:
+        raise InputError("--source prints the kernel of a schedule; allowed with: --schedule")
     from tilewright.spaces.derivation.constants import without_constants
 
     made = Differentiated(gradient, saved, solved).program(
@@ -75,25 +87,34 @@ def show_command(
     from tilewright.spaces.workloads.served import served, workload_of
 
     machine = detect_target(target, threads)
+    workload = workload_of(made)
+    if source and schedule is not None:
+        from tilewright.scheduler.functions.source import file_of_schedule
+
+        put(file_of_schedule(*_in_space(workload, machine, schedule)).rstrip("\n"))
+        return
     put(f"{made}\n\nidentity: {made.digest}")
     put("\n".join(["", *describe(made).lines, "", f"templates on {machine.summary}:"]))
-    workload = workload_of(made)
     for template, reason in served(made, machine):
         is_fast = template.numerics_of(workload) is Numerics.FAST
         serves = "serves it with numerics=fast" if is_fast else "serves it"
         put(f"  {template.name}: {reason or serves}")
     if schedule is not None:
-        put("\n".join(["", *_layouts(workload, machine, schedule)]))
+        put("\n".join(["", *_layouts(*_in_space(workload, machine, schedule))]))
 
 
-def _layouts(workload: Workload, target: Target, text: str) -> Iterator[str]:
-    """Yield where the kernel of a schedule keeps its arrays."""
+def _in_space(workload: Workload, target: Target, text: str) -> tuple[Space, Schedule]:
+    """Return the space of a workload and the schedule that ``text`` writes, completed."""
+    from tilewright.scheduler.predictions import completed
     from tilewright.spaces.registry import space_for
     from tilewright.spaces.schedule import Schedule
 
-    space, schedule = space_for(workload, target), Schedule.from_text(text)
-    if reason := space.why_not(schedule):
-        raise InputError(f"schedule is not in the space: {reason}")
+    space = space_for(workload, target)
+    return space, completed(space, Schedule.from_text(text))
+
+
+def _layouts(space: Space, schedule: Schedule) -> Iterator[str]:
+    """Yield where the kernel of a schedule keeps its arrays."""
     yield f"layouts of {schedule}:"
     found = [f"  {line}" for line in space.templates[schedule.template].layouts(schedule)]
     yield from found or [f"  {schedule.template} does not tell"]

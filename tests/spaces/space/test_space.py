@@ -287,6 +287,34 @@ def test_the_nearest_keeps_what_the_rules_and_values_allow():
     assert SPACE.nearest(Schedule("magic", ()), generator(0)) is None
 
 
+@given(seeds)
+def test_completions_are_the_valid_schedules_with_what_is_given(seed):
+    whole = VALID[seed % len(VALID)]
+    kept = whole.decisions[:: 1 + seed % 3]
+    rows = SPACE.completions(Schedule(whole.template, kept), generator(seed), 400)
+    found = {SPACE.schedule(row) for row in rows}
+    wanted = {v for v in VALID if v.template == whole.template and set(kept) <= set(v.decisions)}
+    assert found <= wanted
+    assert len(found) >= min(len(wanted), 10)
+
+
+@pytest.mark.parametrize(
+    ("kept", "complaint"),
+    [
+        ({"bm": 3}, "bm=3 is not a value of that decision; allowed: 1, 2, 4, 8, 16"),
+        ({"bk": 4}, "decision 'bk' is not one of blocks"),
+    ],
+)
+def test_there_are_no_completions_of_unknown_decisions(kept, complaint):
+    with pytest.raises(InputError, match=complaint):
+        SPACE.completions(Schedule("blocks", tuple(kept.items())), generator(0), 5)
+
+
+def test_there_are_no_completions_where_rules_forbid_what_is_given():
+    for kept in ({"bm": 16, "bn": 16}, {"bm": 2}, {"order": "nm", "pack": False}):
+        assert not len(SPACE.completions(Schedule("blocks", tuple(kept.items())), generator(0), 50))
+
+
 @pytest.mark.parametrize("value", [10**30, -(10**30)])
 def test_the_nearest_of_a_number_beyond_all_measure(value):
     near = SPACE.nearest(Schedule("blocks", (("bn", value),)), generator(0))

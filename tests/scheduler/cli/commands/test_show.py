@@ -176,3 +176,33 @@ def test_a_template_may_not_tell_its_layouts(capsys):
     sizes = ("matmul", "m=64", "n=64", "k=64", "--target", "cuda:sm_80")
     assert "does not tell" in ask(capsys, "show", *sizes, "--schedule", str(schedule))
     assert Schedule.from_text(str(schedule)) == schedule
+
+
+PRODUCT = ("matmul", "m=64", "n=64", "k=64")
+
+
+@pytest.mark.parametrize(
+    ("target", "schedule", "kept"),
+    [
+        ("cpu", "contraction: tile_rows=6 pack_right=True", ("tile_rows=6", "pack_right=True")),
+        ("cuda:sm_80", "simt: depth=8 splits=1", ("depth=8", "splits=1")),
+    ],
+)
+def test_the_source_of_a_schedule_is_its_kernel(capsys, target, schedule, kept):
+    shown = ask(capsys, "show", *PRODUCT, "--target", target, "--schedule", schedule, "--source")
+    (written,) = re.findall(r"^// schedule: (.*)$", shown, re.MULTILINE)
+    assert all(f" {decision} " in f"{written} " for decision in kept)
+    space = space_for(workload(" ".join(PRODUCT)), detect_target(target))
+    assert space.lower(Schedule.from_text(written)).source.body in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--source"], "--source prints the kernel of a schedule; allowed with: --schedule"),
+        (["--schedule", "contraction: tile_rows=28 tile_vectors=4"], "tile_vectors=4'"),
+    ],
+)
+def test_there_is_no_source_of_what_is_no_schedule(capsys, words, complaint):
+    assert run(["show", *PRODUCT, *words]) == 2
+    assert complaint in one_line(capsys.readouterr().err)

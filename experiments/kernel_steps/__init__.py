@@ -1,0 +1,1 @@
+"""Six kernels of one product, each with one idea more than the last."""
