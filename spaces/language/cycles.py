@@ -58,6 +58,14 @@ def in_states(program: Program) -> frozenset[str]:
     return frozenset(name for cycle in cycles(program) for name in cycle.state)
 
 
+def reading_themselves(stages: Sequence[Stage]) -> frozenset[str]:
+    """Return the names of stages that are computed of themselves, before they are a program."""
+    if not reads_ahead(stages):
+        return frozenset()
+    groups = (group for group in _groups(stages) if _is_cycle(group))
+    return frozenset(stage.name for group in groups for stage in group)
+
+
 def arranged(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """Return stages in an order in which each reads earlier ones, and those of its cycle, which
     follow each other as they are given."""

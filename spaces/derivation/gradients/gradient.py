@@ -3,8 +3,9 @@
     gradient(program("y[r, c] = softmax[c](x[r, c])", r=8, c=8), ["x"], saved=["y"])
 
 is ``dx[r, c] = y[r, c] * (dy[r, c] - sum[c](dy[r, c] * y[r, c]))``. Its operands are those of the
-program that it needs, the derivative ``dy`` of each output, and the saved stages. Five derivations
-make it: :mod:`.hoisting`, :mod:`.shifts`, :mod:`.reverse`, :mod:`.saving` and :mod:`.inverting`.
+program that it needs, the derivative ``dy`` of each output, and the saved stages. Six derivations
+make it: :mod:`.hoisting`, :mod:`.carrying`, :mod:`.shifts`, :mod:`.reverse`, :mod:`.saving` and
+:mod:`.inverting`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.spaces.derivation.gradients.arranging import arranged
+from tilewright.spaces.derivation.gradients.carrying import (
+    computed_of,
+    with_carried,
+    without_carried,
+)
 from tilewright.spaces.derivation.gradients.hoisting import hoisted
 from tilewright.spaces.derivation.gradients.inverting import check_solved, with_solved
 from tilewright.spaces.derivation.gradients.means import without_counts
@@ -28,7 +34,7 @@ from tilewright.spaces.derivation.gradients.saving import (
 )
 from tilewright.spaces.derivation.gradients.shifts import free_extremes
 from tilewright.spaces.errors import InputError, shown
-from tilewright.spaces.language.cycles import cycles
+from tilewright.spaces.language.cycles import reading_themselves
 from tilewright.spaces.language.domains import Bounded, bounded
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Comparison, Expression, Number, Read
@@ -53,27 +59,23 @@ def gradient(
     operands and stages that are not there, for those of whole numbers, for functions without a
     gradient, for operands that cannot be solved for, and for what is too large for a program.
     """
-    if stepped := cycles(program):
-        problem = f"{stepped[0].state[0]} reads itself one step before, which has no gradient yet"
-        raise InputError(f"{problem}; allowed: sums over prefixes, such as sum[s: s <= t](...)")
     names = _operands(program, wrt)
     outputs = _outputs(program, of)
     counted = without_counts(with_roots(program, saved))
-    whole = hoisted(counted, {*saved, *(output.name for output in program.outputs)})
-    whole = with_logsumexps(whole, saved)
+    kept = {*saved, *(output.name for output in program.outputs)}
+    whole, carried = with_carried(with_logsumexps(hoisted(counted, kept), saved))
     check_saved(whole, saved, roots(program))
     seeds = {output.name: _free_name(whole, f"d{output.name}") for output in outputs}
-    reverse = Reverse(whole, names, seeds, free_extremes(whole))
+    reverse = Reverse(whole, names, seeds, free_extremes(whole), carried)
     results = reverse.run()
     stages = _standing_in(whole, [*whole.stages, *reverse.stages], saved)
     count = len(whole.stages)
     stages[count:] = with_solved(whole, stages[count:], saved, solved)
-    stages = _needed(stages, list(results.values()), saved)
+    stages = _needed(without_carried(stages, carried), list(results.values()), saved)
     check_solved(stages, solved)
     domains: Domains = {s.name: whole.bounding(s) for s in whole.stages} | reverse.domains
-    made = _assembled(
-        whole, arranged(stages, {*results.values()}), domains, reverse.extents, seeds, results
-    )
+    fixed = {*results.values(), *reading_themselves(stages)}
+    made = _assembled(whole, arranged(stages, fixed), domains, reverse.extents, seeds, results)
     try:
         return read_again(made)
     except InputError as error:
@@ -140,11 +142,9 @@ def _standing_in(program: Program, stages: list[Stage], saved: Sequence[str]) ->
 
 def _needed(stages: list[Stage], names: Sequence[str], saved: Sequence[str]) -> list[Stage]:
     """Return the stages that some are computed of, without the saved ones."""
-    needed = set(names)
-    for stage in reversed(stages):
-        if stage.name in needed and stage.name not in saved:
-            needed |= {read.name for read in stage.body.reads}
-    return [stage for stage in stages if stage.name in needed and stage.name not in saved]
+    computed = [stage for stage in stages if stage.name not in saved]
+    needed = computed_of(computed, names)
+    return [stage for stage in computed if stage.name in needed]
 
 
 def _assembled(

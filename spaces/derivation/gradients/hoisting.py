@@ -12,21 +12,24 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from tilewright.spaces.derivation.algebra import ONE, factors, product
+from tilewright.spaces.derivation.gradients.carrying import computed_of
 from tilewright.spaces.derivation.gradients.totals import quotient
 from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.language.cycles import in_states
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
 
 
 def hoisted(program: Program, kept: Collection[str]) -> Program:
     """Return an equal program whose sums have no factor that leaves them, and which has no maps
-    but those that are ``kept``."""
+    but those that are ``kept``, and states."""
+    kept = {*kept, *in_states(program)}
     stages: list[Stage] = []
     for stage in program.stages:
         so_far = replace(program, stages=tuple(stages))
         body = inlined(so_far, stage.body, lambda each: each.name not in kept)
         stages += _apart(program, replace(stage, body=_plain(body)))
-    needed = _needed(stages, {*kept, *(output.name for output in program.outputs)})
+    needed = computed_of(stages, {*kept, *(output.name for output in program.outputs)})
     return replace(program, stages=tuple(s for s in stages if s.name in needed))
 
 
@@ -65,12 +68,3 @@ def _plain(node: Expression) -> Expression:
     if isinstance(node, Binary) and node.operator == "//" and children[1] == ONE:
         return children[0]
     return node if children == node.children else node.with_children(children)
-
-
-def _needed(stages: list[Stage], names: set[str]) -> set[str]:
-    """Return the names, and those of all stages that these are computed of."""
-    found = set(names)
-    for stage in reversed(stages):
-        if stage.name in found:
-            found |= {read.name for read in stage.body.reads}
-    return found

@@ -22,17 +22,20 @@ from tilewright.spaces.derivation.algebra import (
     product,
     times,
 )
+from tilewright.spaces.derivation.gradients.carrying import Carried
 from tilewright.spaces.derivation.gradients.means import is_mean
 from tilewright.spaces.derivation.gradients.partial import folded, partial, with_products
 from tilewright.spaces.derivation.gradients.solving import Solution, at
 from tilewright.spaces.derivation.gradients.totals import quotient, total
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.bounds import Bounds
+from tilewright.spaces.language.cycles import cycles, in_states
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.reading.inference import entry_ranges
 from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
+    Call,
     Comparison,
     Expression,
     Number,
@@ -57,24 +60,33 @@ class Term:
     guard: Conditions
 
 
+WITH_POLES = ("log", "rsqrt", "pow")
+"""Functions that are infinite at 0."""
+NOTHING = Term(ZERO, (), ONE, (), frozenset())
+"""Flows into a state that later steps do not depend on."""
+
+
 @dataclass
 class Reverse:
     """Derivatives of what a program computes, as stages beside its own.
 
     ``wanted`` are the operands to differentiate by, ``seeded`` the outputs whose derivatives are
-    given, ``flat`` the stages that nothing flows back through. ``stages`` and ``domains`` are those
-    of the derivatives, ``extents`` all axes.
+    given, ``flat`` the stages that nothing flows back through, ``carried`` the maps by which cycles
+    read their states. ``stages`` and ``domains`` are those of the derivatives, ``extents`` all
+    axes.
     """
 
     program: Program
     wanted: Sequence[str]
     seeded: Mapping[str, str]
     flat: Collection[str]
+    carried: Sequence[Carried] = ()
     extents: dict[str, int] = field(init=False)
     stages: list[Stage] = field(default_factory=list)
     domains: dict[str, tuple[Comparison, ...]] = field(default_factory=dict)
     _terms: dict[str, list[Term]] = field(default_factory=dict)
     _axes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _reserved: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.extents = dict(self.program.extents)
@@ -95,10 +107,34 @@ class Reverse:
                 term = Term(read, (), ONE, (), frozenset())
                 self._terms.setdefault(output, []).append(term)
         for stage in reversed(self.program.stages):
-            if stage.name in self._active and stage.name in self._terms:
+            self._begin_cycle(stage)
+            if stage.name in self._reserved:
+                self._end_cycle(stage)
+            elif stage.name in self._active and stage.name in self._terms:
                 derivative, guard = self._closed(stage.name, stage.axes)
                 self._back(stage, derivative, guard)
         return {name: self._result(name) for name in self.wanted}
+
+    # -- the steps of a cycle ---------------------------------------------------------------------
+
+    def _begin_cycle(self, last: Stage) -> None:
+        """Let what flows out of each step of a cycle flow into the states of the step before, if
+        anything flows into the cycle, whose ``last`` stage this is."""
+        for cycle in cycles(self.program):
+            if cycle.stages[-1] == last.name and not self._terms.keys().isdisjoint(cycle.stages):
+                for each in self.carried:
+                    if each.state.name in cycle.stages and each.before.name in self._active:
+                        name = self._unused(f"d{each.before.name}")
+                        self._reserved[each.before.name] = name
+                        term = Term(each.entry(name), (), ONE, (), frozenset())
+                        self._terms.setdefault(each.state.name, []).append(term)
+
+    def _end_cycle(self, before: Stage) -> None:
+        """Add the derivative of a state as it was before a step, of which others have read."""
+        name = self._reserved.pop(before.name)
+        terms = [_guarded(term) for term in self._terms.get(before.name, [NOTHING])]
+        added = self._added(name, before.axes, terms, again=False)
+        assert added.name == name
 
     # -- the derivative of an array ---------------------------------------------------------------
 
@@ -266,7 +302,7 @@ class Reverse:
         for test in reversed(tests):
             if test.axes.isdisjoint(reduced):
                 outer = Select(test, outer, ZERO)
-            else:
+            if not test.axes.isdisjoint(reduced) or _may_be_infinite(inner):
                 inner = Select(test, inner, ZERO)
         known = sorted(bounding, key=str)
         domain += [c for c in known if not c.axes.isdisjoint(reduced) and c not in domain]
@@ -320,6 +356,7 @@ class Reverse:
             return self.program.operand[name].shape
         seeds = {seed: output for output, seed in self.seeded.items()}
         stages = {**self.program.stage, **{stage.name: stage for stage in self.stages}}
+        stages |= {own: self.program.stage[name] for name, own in self._reserved.items()}
         return tuple(self.extents[axis] for axis in stages[seeds.get(name, name)].axes)
 
     def _target(self, name: str) -> tuple[str, ...]:
@@ -349,6 +386,7 @@ class Reverse:
         """Return a name that nothing has yet."""
         taken = {*self.program.stage, *self.program.operand, *self.extents}
         taken |= {*self.seeded.values(), *(stage.name for stage in self.stages)}
+        taken |= {*self._reserved.values()}
         numbered = (f"{stem}_{count}" for count in range(2, len(taken) + 3))
         return stem if stem not in taken else next(name for name in numbered if name not in taken)
 
@@ -356,10 +394,11 @@ class Reverse:
 def _active(program: Program, wanted: Collection[str]) -> set[str]:
     """Return the arrays that change where the ``wanted`` ones do."""
     active = set(wanted)
-    for stage in program.stages:
-        reads = any(read.name in active for read in stage.body.value_reads)
-        if reads and stage.reducer not in ("argmax", "argmin"):
-            active.add(stage.name)
+    for _ in range(1 + len(in_states(program))):  # for each state may reach another one
+        for stage in program.stages:
+            reads = any(read.name in active for read in stage.body.value_reads)
+            if reads and stage.reducer not in ("argmax", "argmin"):
+                active.add(stage.name)
     return active
 
 
@@ -368,6 +407,24 @@ def _is_short(term: Term) -> bool:
     sum that is a stage."""
     nodes = sum(1 for _ in term.outer.values()) + (0 if term.over else len([*term.inner.values()]))
     return nodes <= MOST_REPEATED and (term.outer != ONE or not term.over)
+
+
+def _may_be_infinite(node: Expression) -> bool:
+    """Tell whether a value may be no number where reads beyond borders are 0."""
+    return any(
+        any(read.outside is not None for read in divisor.value_reads)
+        for divisor in map(_divisor, node.values())
+    )
+
+
+def _divisor(node: Expression) -> Expression:
+    """Return what may not be 0, of which a value is computed; 1 if there is nothing."""
+    match node:
+        case Binary("/", _, right):
+            return right
+        case Call(function, (first, *_)) if function in WITH_POLES:
+            return first
+    return ONE
 
 
 def _guarded(term: Term) -> Term:

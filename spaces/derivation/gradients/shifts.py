@@ -18,6 +18,7 @@ from fractions import Fraction
 from math import isinf, prod
 
 from tilewright.spaces.derivation.algebra import constant
+from tilewright.spaces.language.cycles import in_states
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import (
     AxisValue,
@@ -58,12 +59,13 @@ Found = Change | None
 
 def free_extremes(program: Program) -> dict[str, Mapping[str, Found]]:
     """Return the maxima and minima whose shift changes no output, each with the changes of all
-    stages."""
+    stages. States do not change either, for changes are those of a step whose states stay."""
+    staying = {*(output.name for output in program.outputs), *in_states(program)}
     found: dict[str, Mapping[str, Found]] = {}
     for stage in program.stages:
         if stage.reducer in EXTREMES:
             changes = _changes(program, stage)
-            if all(_stays(changes[output.name]) for output in program.outputs):
+            if all(_stays(changes[name]) for name in staying):
                 found[stage.name] = changes
     return found
 

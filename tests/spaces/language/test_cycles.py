@@ -7,12 +7,10 @@ import pytest
 
 from tests.spaces.cycle_programs import TEXTS, expected, extents_of
 from tests.spaces.random_cycles import EXTENTS, random_cycles
-from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
 from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.language.inputs import draw
-from tilewright.spaces.workloads.gradients import gradient
 from tilewright.spaces.workloads.served import workload_of
 
 STATES = {
@@ -125,11 +123,6 @@ def test_infinities_pass_from_step_to_step():
     np.testing.assert_array_equal(
         evaluate(found, {"x": x})["h"], [1, np.inf, np.inf, np.nan, np.nan]
     )
-
-
-def test_no_gradient_is_made_of_a_cycle():
-    with pytest.raises(InputError, match=r"^h reads itself one step before, .* no gradient yet"):
-        gradient(made("tanh"), "x")
 
 
 @pytest.mark.parametrize("seed", range(40))

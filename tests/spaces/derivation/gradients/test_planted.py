@@ -1,8 +1,9 @@
-"""Planted bugs in gradients of attention, convolutions and norms are found by differences."""
+"""Planted bugs in gradients are found by differences: of attention, convolutions, norms, steps."""
 
 import numpy as np
 import pytest
 
+from tests.spaces.cycle_programs import TEXTS, extents_of
 from tests.spaces.derivation.gradients.differences import derivatives, seeds, wide
 from tilewright.spaces.derivation.gradients.saving import forward
 from tilewright.spaces.language import program
@@ -14,6 +15,7 @@ CONVOLUTION = operator("conv2d", n=2, c=3, h=5, w=4, o=4, r=3, s=3, padding=1)
 NORM = operator("layernorm", r=4, c=6)
 ATTENDING = (ATTENTION, "qkv", ["y", "lse"])
 CONVOLVING = (CONVOLUTION, ["image"], [])
+STEPPING = (program(TEXTS["gated delta"], **extents_of("gated delta")), "akvgq", ["S"])
 NORMALISING = (NORM, ["x"], ["mean", "rstd"])
 BUGS = {
     "one head of a group alone": (ATTENDING, "2 * k1 + h_3", "2 * k1"),
@@ -23,6 +25,10 @@ BUGS = {
     "an exponential of another row": (ATTENDING, "- lse[b, h, i]", "- lse[b, h, 4 - i]"),
     "a filter that is not turned": (CONVOLVING, "- r + 1", "+ r - 1"),
     "a border that is read": (CONVOLVING, "], 0) * filter", "], 1) * filter"),
+    "a state of this step": (STEPPING, "inside(S[b, t - 1, d, e], 0)", "S[b, t, d, e]"),
+    "steps that go up again": (STEPPING, "dS_before[b, t + 1", "dS_before[b, t - 1"),
+    "a step that is forgotten": (STEPPING, "+ inside(dS_b", "+ 0 * inside(dS_b"),
+    "a state that decays no more": (STEPPING, "sigmoid(a[b, t]) * (dS", "1 * (dS"),
     "half a variance": (NORMALISING, "2 * ", "1 * "),
     "a mean that is left out": (NORMALISING, "dmean_sum[r] / 6", "0 * dmean_sum[r]"),
 }
