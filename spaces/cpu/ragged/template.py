@@ -43,7 +43,9 @@ class RaggedTemplate(CpuTemplate):
 
     name: ClassVar[str] = "ragged"
     version: ClassVar[int] = 2
-    refuses_products: ClassVar[str] = "it is a product of matrices; ranges are of programs"
+    refuses_products: ClassVar[str] = (
+        "it is a product of matrices; no sum in it has a range that a table gives"
+    )
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)

@@ -31,7 +31,7 @@ class RecurrentTemplate(StateTemplate):
 
     name: ClassVar[str] = "recurrent"
     version: ClassVar[int] = 3
-    refuses_products: ClassVar[str] = "it is a product of matrices; states are of programs"
+    refuses_products: ClassVar[str] = "it is a product of matrices; no sum in it is over a prefix"
 
     view: Recurrence
 

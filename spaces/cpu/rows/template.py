@@ -58,7 +58,7 @@ class RowsTemplate(CpuTemplate):
 
     name: ClassVar[str] = "rows"
     version: ClassVar[int] = 5
-    refuses_products: ClassVar[str] = "it is a product of matrices; rows are reduced by programs"
+    refuses_products: ClassVar[str] = "it is a product of matrices, which tiles serve better"
     recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:

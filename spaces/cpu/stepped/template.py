@@ -32,7 +32,7 @@ class SteppedTemplate(StateTemplate):
     name: ClassVar[str] = "stepped"
     version: ClassVar[int] = 2
     walks_steps: ClassVar[bool] = True
-    refuses_products: ClassVar[str] = "it is a product of matrices; steps are of programs"
+    refuses_products: ClassVar[str] = "it is a product of matrices; no stage in it reads itself"
 
     view: SteppedView
 

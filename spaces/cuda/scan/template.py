@@ -40,7 +40,7 @@ class CudaScan(CudaTemplate):
 
     name: ClassVar[str] = "scan"
     version: ClassVar[int] = 1
-    refuses_products: ClassVar[str] = "it is a product of matrices; scans are of programs"
+    refuses_products: ClassVar[str] = "it is a product of matrices; no sum in it is over a prefix"
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
