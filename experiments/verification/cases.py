@@ -154,6 +154,21 @@ SCANS = {
     "prefixes of prefixes": '"s[r,i] = sum[j: j < i](x[r,j] * w[j]); '
     'y[r,i] = sum[k: k <= i](s[r,k] / (k + 1)) + b[r]" r=500 i=1003 j=1003 k=1003',
 }
+SCORES_OF_PREFIX = "sum[d](q[h,t,d] * k[h,s,d]) * v[h,s,e]"
+RECURRENCES = {
+    "linear attention": f'"y[h,t,e] = sum[s: s <= t]({SCORES_OF_PREFIX})" h=5 t=1003 s=1003 d=64 '
+    "e=136 dtype=bfloat16",
+    "linear attention, backwards": f'"y[h,t,e] = sum[s: s > t]({SCORES_OF_PREFIX} / 8)" h=3 '
+    "t=700 s=700 d=72 e=64 dtype=float16",
+    "retention": f'"y[h,t,e] = sum[s: s <= t](exp(g[h] * (s - t)) * {SCORES_OF_PREFIX})" h=4 '
+    "t=1024 s=1024 d=128 e=128 dtype=bfloat16",
+    "state space": '"l: float32[h,t]; dt: float32[h,t]; y[h,t,e] = sum[s: s <= t](exp(l[h,t] - '
+    'l[h,s]) * sum[d](c[t,d] * b[s,d]) * dt[h,s] * x[h,s,e])" h=6 t=900 s=900 d=128 e=64 '
+    "dtype=bfloat16",
+    "decays that are summed up": '"a: float32[h,t]; l[h,t] = sum[s: s <= t](a[h,s]); z[h,t,e] = '
+    f"sum[s: s <= t](exp2(l[h,t] - l[h,s]) * {SCORES_OF_PREFIX}); "
+    'y[h,t,e] = relu(z[h,t,e] + w[e])" h=3 t=513 s=513 d=40 e=96 dtype=float16',
+}
 KEPT = {
     "depthwise": "conv2d n=3 c=40 h=29 w=31 o=40 groups=40 r=3 s=3 padding=1 layout=NHWC "
     'dtype=bfloat16 epilogue="relu(x + bias[o])"',
@@ -352,6 +367,7 @@ CASES: Mapping[str, str] = (
     | DIVIDED
     | ROWS
     | SCANS
+    | RECURRENCES
     | KEPT
     | MAPS
     | STAGES

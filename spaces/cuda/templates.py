@@ -17,6 +17,7 @@ TEMPLATES = TemplateList(
         "chained_hopper": "chained_hopper:ChainedHopper",
         "chained": "chained:CudaChained",
         "chained_deep": "chained_deep:ChainedDeep",
+        "chunked": "chunked:CudaChunked",
         "pairwise": "pairwise:CudaPairwise",
         "hopper_reduced": "hopper_reduced:HopperReduced",
         "ragged": "ragged:CudaRagged",

@@ -34,6 +34,7 @@ WORKLOADS = [
     workload("y[i, r] = exp(sum[j: j >= i](x[j, r]))", r=70, i=130, j=130),
     workload(TEXTS["state space"], h=3, t=70, s=70, d=20, e=64),
     workload(TEXTS["gated"], **extents_of_prefixes("gated")),
+    workload(TEXTS["state space"], h=2, t=90, s=90, d=32, e=48, dtype="float16"),
     workload(cycle_programs.TEXTS["delta"], b=3, t=40, d=70, e=20),
     workload(cycle_programs.TEXTS["gates"], b=3, t=40, d=64),
     workload(cycle_programs.TEXTS["matrix"], b=20, t=9, d=12, e=12),
