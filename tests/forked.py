@@ -8,6 +8,7 @@ arguments, the folder, the environment, the standard streams and the signals of 
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -28,14 +29,20 @@ PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
 CLIENT = Path(__file__).with_name("forked_client.py")
 LOADED = (
     "alembic.command",
+    "pydantic.types",
     "scipy.special",
     "tilewright.costmodel.model",
     "tilewright.costmodel.stacked",
     "tilewright.measure.database",
+    "tilewright.measure.cpu.builder",
+    "tilewright.measure.cpu.runner",
+    "tilewright.measure.drawing.further_draws",
     "tilewright.measure.executor",
     "tilewright.scheduler.best",
+    "tilewright.scheduler.cli.display.choice",
     "tilewright.scheduler.strategies.second_opinion",
     "tilewright.scheduler.tuning.tuner",
+    "typer._adapters",
     "xgboost",
 )
 """Modules that are loaded beside all commands. None of them starts a thread."""
@@ -91,6 +98,10 @@ def load() -> None:
     app([])
     for name in LOADED:
         importlib.import_module(name)
+    from tilewright.spaces.cpu.templates import TEMPLATES
+
+    list(TEMPLATES.values())
+    gc.freeze()  # no fork looks for garbage in what it shares with this process
 
 
 def end_with_input() -> None:
@@ -165,5 +176,24 @@ def execute(text: str) -> None:
     exec(compile(text, "<string>", "exec"), main.__dict__)
 
 
+def run_and_end(program: Program) -> None:
+    """Run a program, and end as a process does that need not take its modules apart: a fork would
+    copy them for that, which takes longer than many a command."""
+    code = 0
+    try:
+        program()
+    except SystemExit as ended:
+        if not isinstance(ended.code, int | None):  # it is to be printed
+            raise
+        code = ended.code or 0
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):  # Python says what is wrong with a stream
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code & 0xFF)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    serve(sys.argv[1])()
+    run_and_end(serve(sys.argv[1]))
