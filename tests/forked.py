@@ -1,8 +1,9 @@
 """Commands and programs as forks of a process that has loaded what they take seconds to load.
 
-``python -m tests.forked PATH`` is that process, which listens at a socket of that path and ends
-with its standard input. :mod:`tests.forked_client` is what stands in for a command: it has the
-arguments, the folder, the environment, the standard streams and the signals of one.
+``python -m tests.forked PATH MODULES`` is that process, which has loaded these modules, too. It
+listens at a socket of that path and ends with its standard input. :mod:`tests.forked_client` is
+what stands in for a command: it has the arguments, the folder, the environment, the standard
+streams and the signals of one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -46,17 +47,23 @@ LOADED = (
     "xgboost",
 )
 """Modules that are loaded beside all commands. None of them starts a thread."""
+PYTORCH = (
+    "torch._inductor.compile_fx",
+    "torch.export._trace",
+    "tilewright.scheduler.torch.backend",
+)
+"""Modules that take seconds to load, which programs of PyTorch need."""
 
 Program = Callable[[], None]
 
 
 @cache
-def client() -> str:
-    """The shell's words that run a fork, to which arguments are added: ``-c`` and a text that is
-    executed with further ones, or those of the command line."""
+def client(*modules: str) -> str:
+    """The shell's words that run a fork which has loaded ``modules``, to which arguments are added:
+    ``-c`` and a text that is executed with further ones, or those of the command line."""
     folder = tempfile.TemporaryDirectory()
     path = Path(folder.name) / "socket"
-    command = [sys.executable, "-m", "tests.forked", str(path)]
+    command = [sys.executable, "-m", "tests.forked", str(path), *modules]
     server = subprocess.Popen(
         command,
         env=os.environ | {"PYTHONPATH": PATHS},
@@ -71,9 +78,9 @@ def client() -> str:
     return f'"{sys.executable}" -I -S "{CLIENT}" "{path}"'
 
 
-def serve(path: str) -> Program:
+def serve(path: str, *modules: str) -> Program:
     """Fork for each client until standard input ends; return what a fork is to run, in it."""
-    load()
+    load(modules)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(path)
     listening.listen(64)
@@ -91,12 +98,12 @@ def serve(path: str) -> Program:
         asking.close()
 
 
-def load() -> None:
-    """Import what programs have in common."""
+def load(modules: Sequence[str]) -> None:
+    """Import what programs have in common, and these modules."""
     from tilewright.scheduler.cli.app import app
 
     app([])
-    for name in LOADED:
+    for name in (*LOADED, *modules):
         importlib.import_module(name)
     from tilewright.spaces.cpu.templates import TEMPLATES
 
@@ -196,4 +203,4 @@ def run_and_end(program: Program) -> None:
 
 
 if __name__ == "__main__":
-    run_and_end(serve(sys.argv[1]))
+    run_and_end(serve(*sys.argv[1:]))

@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from tests.forked import client
+from tests.forked import PYTORCH, client
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- not run by tests: [^>]+ -->\n)?```(\w+)\n(.*?)\n```", re.DOTALL)
@@ -24,6 +24,8 @@ for text in sys.argv[1:]:
     exec(text, sys.modules["__main__"].__dict__)
 """
 """Runs blocks of Python one after the other, which share no names but what they import."""
+EXTRACT = "tilewright extract"
+"""A command that loads PyTorch."""
 LANGUAGES = ("python", "sh")
 """Languages of blocks that run; those of others are for reading."""
 
@@ -41,12 +43,15 @@ def used(text: str) -> set[str]:
     return {*", ".join(listed).split(", "), *(word for found in words for word in found)}
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path, found: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
     """An environment in which ``tilewright`` is this checkout's; its command is put in ``folder``,
-    and the kernels that it builds are kept there."""
+    and the kernels that it builds are kept there. It is for the blocks that were ``found``."""
     command = folder / "bin/tilewright"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {client()} "$@"\n')
+    script = f'exec {client()} "$@"\n'
+    if any(EXTRACT in text for language, text in found if language == "sh"):
+        script = f'case $1 in extract) exec {client(*PYTORCH)} "$@";; esac\n{script}'
+    command.write_text(f"#!/bin/sh\n{script}")
     command.chmod(0o755)
     path = os.pathsep.join([str(command.parent), os.environ["PATH"]])
     return os.environ | {"PATH": path, "PYTHONPATH": PATHS}
@@ -66,7 +71,11 @@ def run(language: str, texts: Sequence[str], folder: Path, variables: dict[str, 
     """Run blocks of one language; what they printed. They must succeed, and say nothing on standard
     error."""
     text = "\n\n".join(texts)
-    program = ["/bin/sh", "-e", "-c"] if language == "sh" else [*shlex.split(client()), "-c", EACH]
+    if language == "sh":
+        program = ["/bin/sh", "-e", "-c"]
+    else:
+        modules = PYTORCH if "import torch" in text else ()
+        program = [*shlex.split(client(*modules)), "-c", EACH]
     command = [*program, *texts]
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"

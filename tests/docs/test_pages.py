@@ -33,7 +33,7 @@ def aspects(page) -> set[str]:
 def test_every_block_runs(page, tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
-    variables = environment(tmp_path)
+    variables = environment(tmp_path, blocks(page))
     run_all([(language, quickly(text)) for language, text in blocks(page)], folder, variables)
 
 
