@@ -169,6 +169,22 @@ RECURRENCES = {
     f"sum[s: s <= t](exp2(l[h,t] - l[h,s]) * {SCORES_OF_PREFIX}); "
     'y[h,t,e] = relu(z[h,t,e] + w[e])" h=3 t=513 s=513 d=40 e=96 dtype=float16',
 }
+STEPS = {
+    "delta rule": '"u[h,t,e] = sum[d](k[h,t,d] * inside(S[h,t-1,d,e], 0)); '
+    "S[h,t,d,e] = inside(S[h,t-1,d,e], 0) + b[h,t] * k[h,t,d] * (v[h,t,e] - u[h,t,e]); "
+    'o[h,t,e] = sum[d](q[h,t,d] * S[h,t,d,e])" h=3 t=203 d=72 e=72 dtype=bfloat16',
+    "gates": '"f[b,t,d] = sigmoid(x[b,t,d] + w[d] * inside(h[b,t-1,d], 0)); '
+    "c[b,t,d] = f[b,t,d] * inside(c[b,t-1,d], 0) + (1 - f[b,t,d]) * y[b,t,d]; "
+    'h[b,t,d] = tanh(c[b,t,d]); -> h, c" b=5 t=301 d=333',
+    "selective scan": '"h[b,t,d,n] = exp(-abs(x[b,t,d]) * r[d,n]) * inside(h[b,t-1,d,n], 0) '
+    '+ x[b,t,d] * k[b,t,n]; o[b,t,d] = sum[n](h[b,t,d,n] * q[b,t,n])" b=2 t=251 d=135 n=16',
+    "state space, float32": '"y[h,t,e] = sum[s: s <= t](exp(l[h,t] - l[h,s]) * '
+    'sum[d](c[t,d] * b[s,d]) * x[h,s,e])" h=5 t=301 s=301 d=33 e=65',
+    "gated linear attention": '"y[h,t,e] = sum[s,d: s <= t](exp(l[h,t,d] - l[h,s,d]) '
+    '* q[h,t,d] * k[h,s,d] * v[h,s,e])" h=3 t=203 s=203 d=40 e=72 dtype=bfloat16',
+    "retention, backwards": '"y[h,t,e] = sum[s: s > t](exp(g[h] * (t - s)) * '
+    'sum[d](q[h,t,d] * k[h,s,d]) * v[h,s,e])" h=3 t=150 s=150 d=24 e=40 dtype=float16',
+}
 KEPT = {
     "depthwise": "conv2d n=3 c=40 h=29 w=31 o=40 groups=40 r=3 s=3 padding=1 layout=NHWC "
     'dtype=bfloat16 epilogue="relu(x + bias[o])"',
@@ -368,6 +384,7 @@ CASES: Mapping[str, str] = (
     | ROWS
     | SCANS
     | RECURRENCES
+    | STEPS
     | KEPT
     | MAPS
     | STAGES

@@ -23,6 +23,7 @@ TEMPLATES = TemplateList(
         "ragged": "ragged:CudaRagged",
         "ragged_turned": "ragged:CudaTurnedRagged",
         "scan": "scan:CudaScan",
+        "stepped": "stepped:CudaStepped",
         "rows": "rows:CudaRows",
         "kept": "kept:CudaKept",
         "windows": "windows:CudaWindows",

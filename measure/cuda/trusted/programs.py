@@ -19,6 +19,7 @@ from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.derivation.rounding.rows import row_axis
 from tilewright.spaces.derivation.rounding.signs import with_signs
 from tilewright.spaces.kernel import Argument, Call, Kernel, Role, Source
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.prefixes import prefix_of
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.workloads.array import Array
@@ -47,7 +48,9 @@ def read_operand(operand: Array) -> Array:
 
 def fits(program: Program) -> bool:
     """Tell whether a program's pieces are small enough for a device, and its prefixes few or
-    short."""
+    short; the host judges stages that are computed step by step."""
+    if cycles(program):
+        return False
     axis, (along, whole) = row_axis(program), _bytes_between(program)
     small = whole + (along // program.extent[axis] if axis else 0) <= BETWEEN
     return small and _terms_of_prefixes(program) <= MOST_TERMS

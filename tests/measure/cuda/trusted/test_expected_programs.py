@@ -327,3 +327,7 @@ def test_long_prefixes_are_added_up_by_the_host_which_takes_linear_time():
     assert fits(program(text, r=32768, i=4096, j=4096))
     assert not fits(program(text, r=8, i=1 << 22, j=1 << 22))
     assert fits(program("y[r] = sum[j](x[r,j])", r=8, j=1 << 22))
+
+
+def test_stages_that_read_themselves_are_judged_on_the_host():
+    assert not fits(program("h[b, t] = 0.5 * inside(h[b, t - 1], 0) + x[b, t]", b=2, t=3))

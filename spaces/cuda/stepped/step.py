@@ -1,0 +1,415 @@
+"""The CUDA C++ of one step: the loops of all groups of stages, in order.
+
+An expression is computed where what it is made of is known: once for a step, for each column of a
+thread, for each of its points, or for each column at each point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import gcd
+
+from tilewright.spaces.algebra.index import Index, index, variable
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.chains.scopes import ThreadScope
+from tilewright.spaces.cuda.reducers import joined, taken
+from tilewright.spaces.cuda.scalar_code import literal
+from tilewright.spaces.cuda.stepped.sizes import StepSizes
+from tilewright.spaces.cuda.stepped.sources import Kind, Source
+from tilewright.spaces.cuda.stepped.tile import Points, axes_of
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.derivation.rows.addresses import Steps
+from tilewright.spaces.derivation.scopes import Integer, Scope
+from tilewright.spaces.derivation.stepped.view import Group
+from tilewright.spaces.kernels.text import CUDA
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.program import Output, Stage
+from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
+
+TURN, POINT, PART, STEP = "i", "point", "part", "t"
+"""C variables: the number of a point among those of a thread, its number among all, the place of
+the thread among those that share points, and the step."""
+
+
+class StepScope(ThreadScope):
+    """A scope whose powers are those of the library, and whose products are added in one
+    operation."""
+
+    def value(self, node: Expression) -> str:
+        """Return C text of an expression."""
+        match node:
+            case Binary("+", addend, Binary("*", left, right) as term) if self._is_fused(term):
+                return f"tw::fused({self.text(left)}, {self.text(right)}, {self.text(addend)})"
+            case Binary("+", Binary("*", left, right) as term, addend) if self._is_fused(term):
+                return f"tw::fused({self.text(left)}, {self.text(right)}, {self.text(addend)})"
+        return Scope.value(self, node)
+
+    def _is_fused(self, term: Expression) -> bool:
+        known = self._magnitudes
+        whole = known is not None and known.is_integer(term)
+        return self.holds(term) and term not in self.names and not whole
+
+
+@dataclass
+class StepWriter:
+    """Writes steps of the rows whose indices are C variables ``at``, by axis.
+
+    ``pointers`` maps outputs to C pointers to their first elements in a row, sources have their
+    own; ``places`` maps those that are staged to C text of where their step is in shared memory.
+    """
+
+    sizes: StepSizes
+    at: Mapping[str, Index]
+    pointers: Mapping[str, str]
+    places: Mapping[Source, str]
+    lines: list[str] = field(default_factory=list)
+    arrays: dict[tuple[Read, tuple[str, ...]], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.view = self.sizes.view
+        self.vector = int(self.sizes.vector)
+
+    # -- before the first step ---------------------------------------------------------------------
+
+    def prepared(self) -> list[str]:
+        """Return the lines that set the state, and load what is alike at all steps."""
+        lines: list[str] = []
+        for name, value in self.view.first.items():
+            stage = self.view.stage[name]
+            place = self.state(stage)
+            count = int(self.sizes.count(stage))
+            lines.append(f"float {place}[{count}];")
+            first = f"{place}[{TURN}] = {literal(value)};"
+            lines += CUDA.loop(TURN, count, first, unroll=True, brief=True)
+        for group, stage in self._stages():
+            for read in stage.body.value_reads:
+                source = self.sizes.sources.get(read)
+                if source is not None and source.kind is Kind.HELD:
+                    lines += self._held(source, group)
+        return lines
+
+    def _stages(self) -> list[tuple[Group, Stage]]:
+        return [(group, stage) for group in self.view.groups for stage in group.stages]
+
+    def _held(self, source: Source, group: Group) -> list[str]:
+        """Load the elements of an operand that a thread needs in a group, unless it has them."""
+        axes = axes_of(self.view, group) if source.inner else ()
+        if (source.read, axes) in self.arrays:
+            return []
+        name = self._array(source.read, axes)
+        width, points = self._width(source), self.sizes.points(axes)
+        at = self._point_of(axes)
+        loads = [
+            f"{name}[{self._element(axes, width, v)}] = "
+            f"tw::to_float(tw::load_global({self._address(source.steps, source.name, at, v)}));"
+            for v in range(width)
+        ]
+        kind = f"float {name}[{points.count * width if axes else width}];"
+        return [kind, *self._over(axes, loads)]
+
+    def _array(self, read: Read, axes: tuple[str, ...]) -> str:
+        return self.arrays.setdefault((read, axes), f"h{len(self.arrays)}")
+
+    def _width(self, source: Source) -> int:
+        return self.vector if source.by_lane else 1
+
+    def _element(self, axes: Sequence[str], width: int, v: int) -> str:
+        """Return the place of an element of column ``v`` in an array of registers."""
+        column = v if width > 1 else 0
+        return (variable(TURN) * width + column).text if axes else str(column)
+
+    # -- points ------------------------------------------------------------------------------------
+
+    def _point_of(self, axes: Sequence[str]) -> Mapping[str, Index]:
+        """Return the index along each axis of the point :data:`POINT`."""
+        points = self.sizes.points(axes)
+        return dict(zip(axes, points.along(index(POINT, points.total)), strict=True))
+
+    def _over(self, axes: Sequence[str], inner: Sequence[str]) -> list[str]:
+        """Write a loop over the points of a thread, if there are ``axes``."""
+        if not axes:
+            return list(inner)
+        points = self.sizes.points(axes)
+        return CUDA.loop(TURN, points.count, [*self._numbered(points), *inner], unroll=True)
+
+    def _numbered(self, points: Points) -> list[str]:
+        number = self._number(points)
+        if points.is_whole:
+            return [f"const int {POINT} = {number};"]
+        return [
+            f"const bool exists = {number} < {points.total};",
+            f"const int {POINT} = exists ? {number} : {points.total - 1};",
+        ]
+
+    @staticmethod
+    def _number(points: Points) -> Index:
+        """Return the number of the point of a turn."""
+        return points.number(variable(TURN, points.count), index(PART, points.threads))
+
+    # -- a step ------------------------------------------------------------------------------------
+
+    def write(self) -> list[str]:
+        """Return the lines of a step."""
+        for number, group in enumerate(self.view.groups):
+            if axes := axes_of(self.view, group):
+                self._group(number, group, axes)
+            else:
+                for stage in group.stages:
+                    self._value(stage)
+        for name in self.view.first:
+            stage = self.view.stage[name]
+            move = f"{self.state(stage)}[{TURN}] = {self.made(stage)}[{TURN}];"
+            count = int(self.sizes.count(stage))
+            self.lines += CUDA.loop(TURN, count, move, unroll=True, brief=True)
+        return self.lines
+
+    def state(self, stage: Stage) -> str:
+        """Return the array of a stage as it was before the step."""
+        return f"s{self.view.stages.index(stage)}"
+
+    def made(self, stage: Stage) -> str:
+        """Return the array of a stage as the step makes it."""
+        return f"r{self.view.stages.index(stage)}"
+
+    def _columns(self, stage: Stage) -> range:
+        return range(self.vector if self.view.lane in stage.axes else 1)
+
+    def _value(self, stage: Stage) -> None:
+        """Write a stage that has a value for each column."""
+        name, columns = self.made(stage), self._columns(stage)
+        self._load(stage, ())
+        own = self._each if self.view.lane in stage.axes else [self._own]
+        values = [own[v].text(stage.body) for v in columns]
+        self.lines.append(f"const float {name}[{len(columns)}] = {{{', '.join(values)}}};")
+        self._stores(stage, self.lines)
+
+    def _group(self, number: int, group: Group, axes: tuple[str, ...]) -> None:
+        """Write the loop of a group, and join what its threads have reduced."""
+        for stage in group.stages:
+            self._load(stage, axes)
+            count = int(self.sizes.count(stage))
+            if stage.reducer:
+                nothing = literal(REDUCERS[stage.reducer].identity)
+                start = f" = {{{', '.join([nothing] * count)}}}"
+            else:
+                start = ""
+            self.lines.append(f"float {self.made(stage)}[{count}]{start};")
+        body: list[str] = []
+        point = self._point_of(axes)
+        within = self._scope(f"d{number}_", axes, point, self._own, body, None)
+        both = [
+            self._scope(f"b{number}_{v}_", axes, point, within, body, v) for v in range(self.vector)
+        ]
+        for stage in group.stages:
+            if self.view.lane not in stage.axes:
+                self._at_point(stage, axes, 0, within, body)
+                continue
+            for v, scope in enumerate(both):
+                self._hoist(stage.body, scope, self._each[v])
+                self._at_point(stage, axes, v, scope, body)
+        self.lines += self._over(axes, body)
+        for stage in group.stages:
+            if stage.reducer:
+                self._exchange(stage)
+                self._stores(stage, self.lines)
+
+    def _hoist(self, node: Expression, scope: Scope, around: Scope) -> None:
+        """Let parts of an expression that no inner axis is in be computed before the loop."""
+        if self.view.lane not in node.axes:
+            return
+        if node.axes.isdisjoint(self.view.inner):
+            scope.names[node] = around.text(node)
+        elif not isinstance(node, Read):
+            for child in node.children:
+                self._hoist(child, scope, around)
+
+    def _at_point(
+        self, stage: Stage, axes: tuple[str, ...], v: int, scope: Scope, body: list[str]
+    ) -> None:
+        """Write an element of a map, or how a term joins a reduction."""
+        columns = self._columns(stage)
+        if stage.reducer is None:
+            place = f"{self.made(stage)}[{self._element(axes, len(columns), v)}]"
+            body.append(f"{place} = {scope.text(stage.body)};")
+            scope.names[Read(stage.name, tuple(map(AxisValue, stage.axes)))] = place
+            if v == columns[-1]:
+                self._stores(stage, body, axes)
+            return
+        match stage.reducer, stage.body:
+            case "sum", Binary("*", left, right):
+                factors = [scope.text(left), scope.text(right)]
+            case _, term:
+                factors = [scope.text(term)]
+        place = f"{self.made(stage)}[{v}]"
+        join = f"{place} = {taken(stage.reducer, place, factors)};"
+        body += [join] if self.sizes.points(axes).is_whole else [f"if (exists) {join}"]
+
+    def _exchange(self, stage: Stage) -> None:
+        """Join the results of the threads that share points: all have the result then."""
+        sharing = int(self.sizes.row_threads)
+        for mask in (WARP >> n for n in range(1, sharing.bit_length())):
+            for v in self._columns(stage):
+                place = f"{self.made(stage)}[{v}]"
+                other = f"tw::shuffle_xor({place}, {mask})"
+                self.lines.append(f"{place} = {joined(stage.reducer or '', place, other)};")
+
+    # -- scopes ------------------------------------------------------------------------------------
+
+    @cached_property
+    def _own(self) -> StepScope:
+        scope = self._scope("p", (), {}, None, self.lines, None)
+        scope.magnitudes = magnitudes(self.view.program)
+        return scope
+
+    @cached_property
+    def _each(self) -> list[StepScope]:
+        return [self._scope(f"v{v}_", (), {}, self._own, self.lines, v) for v in range(self.vector)]
+
+    def _scope(
+        self,
+        prefix: str,
+        axes: Sequence[str],
+        point: Mapping[str, Index],
+        around: StepScope | None,
+        lines: list[str],
+        v: int | None,
+    ) -> StepScope:
+        """Return a scope that knows a point of some inner ``axes``, and the column ``v``: what
+        differs along these alone is its own, or along inner axes if columns are alike."""
+        lane = {self.view.lane}
+        known, own = ({*axes}, {*axes}) if v is None else ({*axes} | lane, lane)
+        unknown = {*self.view.inner, *lane} - known
+
+        def leaf(node: Expression) -> str | None:
+            asked = node.node if isinstance(node, Integer) else node
+            if not isinstance(asked, Read | AxisValue) or not asked.axes.isdisjoint(unknown):
+                return None
+            if around is not None and asked.axes.isdisjoint(own):
+                return None
+            if isinstance(asked, AxisValue):
+                kind = "i64" if isinstance(node, Integer) else "float"
+                return f"({kind}){self._index(asked.name, point, v or 0)}"
+            return None if isinstance(node, Integer) else self._entry(asked, point, v or 0)
+
+        return StepScope(prefix, leaf, lines, around)
+
+    def _index(self, axis: str, point: Mapping[str, Index], v: int) -> str:
+        return f"({self._place(axis, point, v)})"
+
+    def _place(self, axis: str, point: Mapping[str, Index], v: int) -> Index:
+        """Return the index along an axis."""
+        if axis == self.view.position:
+            return variable(STEP)
+        if axis == self.view.lane:
+            return variable(f"c{v}")
+        return point[axis] if axis in point else self.at[axis]
+
+    def _entry(self, read: Read, point: Mapping[str, Index], v: int) -> str:
+        stage = self.view.stage.get(read.name)
+        axes = tuple(point)
+        if stage is not None:
+            name = self.state(stage) if self.view.is_before(read) else self.made(stage)
+            inner = axes if self.view.inner_of(stage.axes) else ()
+            return f"{name}[{self._element(inner, len(self._columns(stage)), v)}]"
+        source = self.sizes.sources[read]
+        if source.kind is Kind.DIRECT:
+            address = self._address(source.steps, source.name, point, v)
+            return f"tw::to_float(tw::load_global({address}))"
+        axes = axes if source.inner else ()
+        place = f"{self.arrays[read, axes]}[{self._element(axes, self._width(source), v)}]"
+        return place if source.kind is Kind.HELD else f"tw::to_float({place})"
+
+    def _address(self, steps: Steps, pointer: str, point: Mapping[str, Index], v: int) -> str:
+        """Return C text of the address of an element, beyond those of rows."""
+        total = Index()
+        for axis, step in steps.by_axis.items():
+            if axis not in self.view.rows:
+                total = total + self._place(axis, point, v) * step
+        return f"{pointer} + ({total})"
+
+    # -- operands in shared memory -----------------------------------------------------------------
+
+    def _load(self, stage: Stage, axes: tuple[str, ...]) -> None:
+        """Load the elements that a stage reads from shared memory, unless they are there."""
+        for read in stage.body.value_reads:
+            source = self.sizes.sources.get(read)
+            if source is None or source.kind is not Kind.STAGED:
+                continue
+            key = axes if source.inner else ()
+            if (read, key) not in self.arrays:
+                self.lines += self._loaded(source, self._array(read, key), key)
+
+    def _loaded(self, source: Source, name: str, axes: tuple[str, ...]) -> list[str]:
+        kind, bytes = C_TYPES[source.array.dtype], source.array.element.bytes
+        place = self.places[source]
+        if not axes:
+            width = self._width(source)
+            first = f" + column * {self.vector * bytes}" if source.by_lane else ""
+            load = f"tw::load_shared<{width}>({name}, {place}{first});"
+            return [f"{kind} {name}[{width}];", load]
+        points = self.sizes.points(axes)
+        declared = f"{kind} {name}[{points.count}];"
+        at = self._point_of(axes)
+        if source.inner == axes:
+            vector = points.vector
+            if vector > 1:
+                number = self._number(points) * bytes
+                to = f"tw::load_shared<{vector}>({name} + {TURN}, {place} + {number});"
+                head = CUDA.loop(TURN, points.count, to, step=vector, unroll=True, brief=True)
+                return [declared, *head]
+        element = Index()
+        for axis in source.inner:
+            element = element * self.view.extent(axis) + at[axis]
+        load = f"{name}[{TURN}] = tw::load_shared<{kind}>({place} + {element * bytes});"
+        return [declared, *self._over(axes, [load])]
+
+    # -- outputs -----------------------------------------------------------------------------------
+
+    def _stores(self, stage: Stage, lines: list[str], axes: tuple[str, ...] = ()) -> None:
+        """Store a stage where it is an output; one of the threads that have an element does."""
+        for output in self.view.outputs:
+            if output.name == stage.name:
+                point = self._point_of(axes)
+                tests = [] if axes else [f"{PART} == 0"] * (int(self.sizes.row_threads) > 1)
+                if axes and not self.sizes.points(axes).is_whole:
+                    tests.append("exists")
+                lines += self._store(output, stage, axes, point, tests)
+
+    def _store(
+        self,
+        output: Output,
+        stage: Stage,
+        axes: Sequence[str],
+        point: Mapping[str, Index],
+        tests: Sequence[str],
+    ) -> list[str]:
+        steps, columns = self.view.written(output), self._columns(stage)
+        kind = C_TYPES[output.dtype]
+        extent, name = self.view.extent(self.view.lane), self.made(stage)
+        own = variable("column0") + variable("column") * self.vector
+        together = len(columns) if self._lies_together(steps, columns) else 1
+        lines: list[str] = []
+        for v in columns[::together]:
+            texts = [
+                f"tw::from_float<{kind}>({name}[{self._element(axes, len(columns), v + n)}])"
+                for n in range(together)
+            ]
+            place = self._address(steps, self.pointers[output.name], point, v)
+            inside = [f"{own + v} < {extent}"] * (extent % int(self.sizes.columns) > 0)
+            store = [f"tw::store_global({place}, {texts[0]});"]
+            if together > 1:
+                made = f"const {kind} made[{together}] = {{{', '.join(texts)}}};"
+                store = [made, f"tw::store_global<{together}>({place}, made);"]
+            test = " && ".join([*tests, *inside])
+            lines += CUDA.when(test, store) if test else CUDA.block(*store)
+        return lines
+
+    def _lies_together(self, steps: Steps, columns: Sequence[int]) -> bool:
+        """Tell whether the columns of a thread lie side by side, at addresses that a vector may
+        have."""
+        others = [step for axis, step in steps.by_axis.items() if axis != self.view.lane]
+        apart = gcd(steps.offset, self.view.extent(self.view.lane), *others)
+        return steps.step(self.view.lane) == 1 and apart % len(columns) == 0
