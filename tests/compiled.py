@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from tilewright.spaces.kernel import Kernel
 
 KIND = "tests"
 """The kind of these files in the cache, see :mod:`measure.host.cache`."""
+FASTEST = 1
+"""The level at which they are compressed, to a quarter: the cache has no room for those of a whole
+run else."""
 
 
 def keep(library: Path, given: object, make: Callable[[], object]) -> Path:
@@ -26,13 +30,21 @@ def keep(library: Path, given: object, make: Callable[[], object]) -> Path:
 
     def made() -> bytes:
         make()
-        return library.read_bytes()
+        return zlib.compress(library.read_bytes(), FASTEST)
 
-    name = hashlib.sha256(repr(given).encode()).hexdigest()
-    content = CachedFile(KIND, name).content(made)
+    content = zlib.decompress(_kept(given).content(made))
     library.unlink(missing_ok=True)  # the process may have loaded another one of this name
     library.write_bytes(content)
     return library
+
+
+def is_kept(given: object) -> bool:
+    """Tell whether an earlier run made a library of all that is ``given``."""
+    return _kept(given).path.exists()
+
+
+def _kept(given: object) -> CachedFile:
+    return CachedFile(KIND, hashlib.sha256(repr(("zlib", given)).encode()).hexdigest())
 
 
 def c_compiler() -> tuple[object, ...]:

@@ -26,6 +26,8 @@ MOST_BYTES = 256 << 20
 """The most bytes of one kind of files together; the least recently used go first."""
 KEPT_SHARE = 0.9
 """Share of that which is left then, so that not every new file takes others away."""
+COUNTED_SHARE = 0.02
+"""Share of that after which a process that adds files counts all of them again."""
 USED_SECONDS = 60.0
 """Time after which a file is noted as used again."""
 
@@ -69,7 +71,7 @@ class CachedFile:
                 path.unlink()
             with RunDirectory() as scratch:
                 write_whole(path, content + self._seal(content), scratch.path, executable)
-            _make_room(path)
+            _make_room(path, len(content) + SEAL_BYTES)
         except OSError as error:
             raise InputError(
                 f"cannot write to the cache folder {path.parent}: {error.strerror}; {ELSEWHERE}"
@@ -158,8 +160,18 @@ def _note_use(path: Path) -> None:
             os.utime(path)
 
 
-def _make_room(new: Path) -> None:
-    """Remove what was not used for longest beside a ``new`` file, if there is too much."""
+_added: dict[Path, float] = {}
+"""Bytes that this process added to folders since it counted their files."""
+
+
+def _make_room(new: Path, size: int) -> None:
+    """Remove the least recently used files of a folder that has become too large by ``new``, which
+    has ``size`` bytes; files are counted at the first one of a process and then now and then."""
+    share = COUNTED_SHARE * MOST_BYTES
+    _added[new.parent] = _added.get(new.parent, share) + size
+    if _added[new.parent] < share:
+        return
+    _added[new.parent] = 0
     files = _files(new.parent)
     total = sum(size for _, size, _ in files)
     if total <= MOST_BYTES:

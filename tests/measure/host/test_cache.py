@@ -164,6 +164,15 @@ def test_what_was_not_used_for_longest_makes_room(monkeypatch):
     assert [file.read() is not None for file in files] == [True, True, False, False, True, True]
 
 
+def test_files_are_not_counted_for_each_that_is_added(monkeypatch):
+    counted, files = [], cache._files
+    monkeypatch.setattr(cache, "_files", lambda folder: counted.append(folder) or files(folder))
+    monkeypatch.setattr(cache, "COUNTED_SHARE", 4 * (len(CONTENT) + SEAL_BYTES) / cache.MOST_BYTES)
+    for number in range(9):
+        CachedFile("things", f"number {number}").write(CONTENT)
+    assert len(counted) == 3
+
+
 def test_a_file_alone_is_kept_however_large_it_is(monkeypatch):
     monkeypatch.setattr(cache, "MOST_BYTES", 1)
     file = CachedFile("things", "large")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.compiled import c_compiler, keep
+from tests.compiled import c_compiler, is_kept, keep
 from tests.kernels import planted
 from tilewright.spaces.cpu.compiler import ARCHITECTURE, find_compiler
 from tilewright.spaces.cpu.target import CpuTarget
@@ -78,9 +78,9 @@ def compile_kernels(
     kernels: Sequence[Kernel], target: CpuTarget, folder: Path, *further: str
 ) -> ctypes.CDLL:
     """One translation unit of all ``kernels``, which share a prelude, without warnings; compiled
-    with ``further`` flags, too, unless it is kept, or optimized when its turn is. Where tests are
-    repeated for other instructions, those of this machine have shown what the compiler's
-    optimizations make of kernels."""
+    with ``further`` flags, too, unless it is kept, or optimized when its turn is, or was in an
+    earlier run. Where tests are repeated for other instructions, those of this machine have shown
+    what the compiler's optimizations make of kernels."""
     assert len({kernel.source.prelude for kernel in kernels}) == 1
     folder.mkdir(parents=True, exist_ok=True)
     source, library = folder / "kernels.c", folder / "kernels.so"
@@ -91,7 +91,10 @@ def compile_kernels(
         level = QUICKLY
     else:
         level = () if further else TURNS.flags(kernels[0].source.prelude)
-    flags = (*target.compiler_flags, *QUIET, "-fPIC", "-shared", *level, *further)
+    flags = (*target.compiler_flags, *QUIET, "-fPIC", "-shared")
+    if level and not os.environ.get(ARCHITECTURE) and is_kept((c_compiler(), flags, text)):
+        level = ()
+    flags = (*flags, *level, *further)
 
     def compiled() -> None:
         done = subprocess.run(
