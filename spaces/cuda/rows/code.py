@@ -11,12 +11,14 @@ many tiles: then tiles can be copied ahead, and operands that all rows share can
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, islice
 
+from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.abi import function, open_tiles
 from tilewright.spaces.cuda.rows.beside import Beside
+from tilewright.spaces.cuda.rows.column_sums import ColumnSums
 from tilewright.spaces.cuda.rows.context import Context
 from tilewright.spaces.cuda.rows.long_sums import per_row
 from tilewright.spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins
@@ -52,9 +54,25 @@ class RowsCode:
             shared_bytes=self.shared_bytes,
             open_grid=self._open_grid,
         )
-        given = arguments(program.operands, program.outputs)
-        source = Source("cuda", prelude(self.context.rows), self.source)
-        return Kernel(source, Call(self.entry, given, launches=(launch,)))
+        given = arguments(program.operands, self.context.rows.written)
+        text, launches, workspace = self.source, [launch], 0
+        if self._sums is not None:
+            joining = f"{self.entry}_totals"
+            text += self._sums.joining(joining)
+            launches = [replace(launch, entry=self.entry), self._sums.launch(joining)]
+            workspace = self._sums.workspace_bytes
+        source = Source("cuda", prelude(self.context.rows), text)
+        return Kernel(source, Call(self.entry, given, workspace, launches=tuple(launches)))
+
+    @cached_property
+    def _sums(self) -> ColumnSums | None:
+        """The sums over all rows, if there are any."""
+        context, values = self.context, self.context.values
+        if not context.rows.summed:
+            return None
+        walks = self.blocks // context.number("cluster")
+        rows = ceil_div(self.tiles, walks) * context.at_once
+        return ColumnSums(context, walks * int(values["block_rows"]), rows)
 
     @property
     def _open_grid(self) -> OpenGrid | None:
@@ -147,7 +165,8 @@ class RowsCode:
     def source(self) -> str:
         """The CUDA C++ of the entry."""
         bounds, lines = f"{self.threads}, {self.context.number('blocks_per_sm')}", self._threads()
-        lines += self._loop()
+        sums = self._sums
+        lines += [*sums.begun(), *self._loop(), *sums.ended()] if sums else self._loop()
         return "\n".join(function(self.entry, bounds, self.context.parameters, lines)) + "\n"
 
     def _threads(self) -> list[str]:
@@ -233,6 +252,7 @@ class RowsCode:
             *passes,
             *row_outputs(context),
             *(elements.lines() if elements.outputs else []),
+            *(self._sums.tile_ends() if self._sums else []),
         ]
 
     def _place(self, tile: str = "tile") -> list[str]:

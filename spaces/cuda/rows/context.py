@@ -95,9 +95,10 @@ class Context(Plan):
         """The C parameters of the kernel."""
         program = self.rows.program
         inputs = [f"const {C_TYPES[o.dtype]} *__restrict__ " for o in program.operands]
-        outputs = [f"{C_TYPES[o.dtype]} *__restrict__ " for o in program.outputs]
+        outputs = [f"{C_TYPES[o.dtype]} *__restrict__ " for o in self.rows.written]
         names = self.arguments.values()
         given = [*map("".join, zip([*inputs, *outputs], names, strict=True))]
+        given += ["u8 *__restrict__ workspace"] * bool(self.rows.summed)
         return ", ".join([*given, *[f"int {OPEN_EXTENT}"] * (self.rows_each is not None)])
 
     @cached_property

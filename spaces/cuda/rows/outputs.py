@@ -55,6 +55,8 @@ class ElementOutputs:
         """Print the sweep, after the pointers to where rows of outputs start."""
         context, pointers = self.context, []
         for n, output in enumerate(self.outputs):
+            if output.array.name in context.rows.summed:
+                continue
             access = _access(context, output)
             kind = C_TYPES[output.array.dtype]
             start = access.start("row[k]", {})
@@ -77,6 +79,8 @@ class ElementOutputs:
 
     def _store(self, n: int, output: RowOutput) -> Sequence[str]:
         context, access = self.context, _access(self.context, output)
+        if output.array.name in context.rows.summed:
+            return self._added(n, output)
         if not access.is_vector:
             return [
                 f"tw::store_global(to{n}[k] + ({access.along(f'(column + {i})')}), "
@@ -100,6 +104,13 @@ class ElementOutputs:
                 for start, size in access.chunks()
             ),
         ]
+
+    def _added(self, n: int, output: RowOutput) -> list[str]:
+        """Print how the elements of a vector are added to the sums of their columns."""
+        rows, vector = self.context.rows, self.context.number("vector")
+        sums = [o.array.name for o in rows.outputs if o.array.name in rows.summed]
+        own = f"own{sums.index(output.array.name)}"
+        return [f"{own}[u * {vector} + {i}] += o{n}[{i}];" for i in range(vector)]
 
 
 def _assigned(texts: Sequence[str]) -> list[str]:

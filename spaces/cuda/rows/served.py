@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.rows.sizes import MOST_PART_ROWS, partial_limit
 from tilewright.spaces.cuda.rows.values import computed_in
 from tilewright.spaces.cuda.scalar_code import WHOLE
 from tilewright.spaces.cuda.target import CudaTarget
@@ -19,15 +21,23 @@ from tilewright.spaces.language.tree import Binary, Call, Expression, Number
 
 MOST_ROWS = 2**31 - 2**16
 """The most rows: 32 bits must count them and those by which tiles reach beyond."""
+MOST_SUMMED = 2**14
+"""The most elements of sums over all rows, which the registers of a block hold."""
 
 
 def why_not(rows: Rows, target: CudaTarget) -> str | None:
     """Return why kernels lack a type, a function or a size of the program, in words; else None."""
-    return _types(rows, target) or _whole_numbers(rows) or _functions(rows) or _sizes(rows)
+    return (
+        _types(rows, target)
+        or _whole_numbers(rows)
+        or _functions(rows)
+        or _sizes(rows)
+        or _sums(rows, target)
+    )
 
 
 def _types(rows: Rows, target: CudaTarget) -> str | None:
-    for array in (*rows.program.operands, *rows.program.outputs):
+    for array in (*rows.program.operands, *rows.written):
         if array.dtype not in C_TYPES:
             return f"{array.name} is {array.dtype}, which kernels have no type for"
         if array.dtype == "int64" and isinstance(array, Operand) and array.drawn is None:
@@ -97,3 +107,24 @@ def _sizes(rows: Rows) -> str | None:
     if rows.row_count > MOST_ROWS:
         return f"there are {rows.row_count} rows; at most {MOST_ROWS}"
     return None
+
+
+def _sums(rows: Rows, target: CudaTarget) -> str | None:
+    """Return why sums over all rows have no kernel, in words; else None."""
+    if not rows.summed:
+        return None
+    whole = frozenset(o.name for o in rows.program.operands if o.element.is_integer)
+    for output in rows.outputs:
+        name = output.array.name
+        if name in rows.summed and is_integer(output.value, whole):
+            return f"{name} is a sum of whole numbers; kernels reduce others"
+    for written in rows.written:
+        if written.name in rows.summed and written.element.is_integer:
+            return f"{written.name} is {written.dtype}; kernels round to no integers"
+    elements = len(rows.summed) * rows.column_count
+    if elements > MOST_SUMMED:
+        return f"sums over all rows have {elements} elements; at most {MOST_SUMMED}"
+    real = 8 if computed_in(rows.program) == "double" else 4
+    bytes = ceil_div(rows.row_count, MOST_PART_ROWS) * elements * real
+    most = partial_limit(target) // 4
+    return f"parts of sums take {bytes} bytes; at most {most}" if bytes > most else None

@@ -9,17 +9,34 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cuda.block_sums import BLOCK, FEW
 from tilewright.spaces.cuda.residency import BlockResources
 from tilewright.spaces.cuda.rows.merging import SLOT, exchange_bytes
 from tilewright.spaces.cuda.rows.source import PAIRED, widest
 from tilewright.spaces.cuda.rows.tile import RowTile
-from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.cuda.target import WARP, CudaTarget
 from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.derivation.rows.use import Use
 from tilewright.spaces.derivation.rows.view import Rows
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
+
+SUM_ALIGNMENT = 8
+"""Elements of which the run of memory of one column sum is a multiple."""
+MOST_PART_ROWS = BLOCK * FEW
+"""Rows of which one thread adds up elements at most: a few blocks, which are added plainly."""
+
+
+def partial_elements(rows: Rows) -> int:
+    """Return the elements of memory that a part of one column sum takes."""
+    return round_up(rows.column_count, SUM_ALIGNMENT)
+
+
+def partial_limit(target: CudaTarget) -> int:
+    """Return the most bytes of the sums of all parts."""
+    return target.l2_bytes // 2
 
 
 @dataclass(frozen=True)
@@ -115,6 +132,28 @@ class RowSizes(RowTile, BlockResources):
     def _rows_of(self, read: Read, c: Any) -> Any:
         return c["thread_rows"] if self.rows.places[read].by_row else 1
 
+    # -- sums along columns --------------------------------------------------------------------
+
+    def walks(self, target: CudaTarget, c: Any) -> Any:
+        """Return the clusters of blocks that go over tiles side by side."""
+        room = np.maximum(target.multiprocessors * c["blocks_per_sm"] // c["cluster"], 1)
+        persistent = c["tile_scheduler"] == "persistent"
+        return np.where(persistent, np.minimum(self.tiles(c), room), self.tiles(c))
+
+    def part_rows(self, target: CudaTarget, c: Any) -> Any:
+        """Return the rows of which one thread adds up elements."""
+        return ceil_div(self.tiles(c), self.walks(target, c)) * c["thread_rows"]
+
+    def partial_bytes(self, target: CudaTarget, c: Any) -> Any:
+        """Return the bytes of memory of the sums of all parts."""
+        each = len(self.rows.summed) * partial_elements(self.rows) * self.real
+        return self.walks(target, c) * c["block_rows"] * each
+
+    def sum_words(self, c: Any) -> Any:
+        """Return the registers of the column sums of a thread, with those of blocks before."""
+        each = 2 * len(self.rows.summed) * (self.real // 4)
+        return each * self.turns(c) * c["vector"]
+
     # -- resources -----------------------------------------------------------------------------
 
     def held_words(self, c: Any) -> Any:
@@ -145,7 +184,8 @@ class RowSizes(RowTile, BlockResources):
         numbers = c["vector"] * (self.real // 4) // 2
         pointers = 2 * c["thread_rows"] * len(self.streams)
         held = self.held_words(c) * 5 // 4 + self.common_words(c)
-        return held + self.flight_words(c) + variables + numbers + pointers + 8
+        fixed = variables + numbers + pointers + 8
+        return held + self.flight_words(c) + self.sum_words(c) + fixed
 
     @cached_property
     def variables(self) -> int:

@@ -27,8 +27,8 @@ from tilewright.spaces.cuda.rows.traffic import row_quantities
 from tilewright.spaces.cuda.rows.values import computed_in
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.template import CudaTemplate
+from tilewright.spaces.derivation.rows.column_sums import summed_rows_of
 from tilewright.spaces.derivation.rows.served import why_product
-from tilewright.spaces.derivation.rows.view import rows_of
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
@@ -48,7 +48,7 @@ class CudaRows(CudaTemplate):
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.rows = rows_of(self.workload.program)
+        self.rows = summed_rows_of(self.workload.program)
         real = 8 if computed_in(self.workload.program) == "double" else 4
         self.sizes = RowSizes(self.rows, real)
         self.decisions = _decisions(self.sizes, self.cuda)
@@ -61,10 +61,16 @@ class CudaRows(CudaTemplate):
         None if the template serves it.
         """
         try:
-            rows = rows_of(workload.program)
+            rows = summed_rows_of(workload.program)
         except InputError as reason:
             return str(reason)
         return _why_product(workload, cuda) or why_not(rows, cuda)
+
+    @classmethod
+    def sums_over_rows(cls, workload: Workload) -> str | None:
+        """Return a sentence if kernels of a workload add up columns over all rows; else None."""
+        names = sorted(summed_rows_of(workload.program).summed)
+        return f"{', '.join(names)} may be faster in a kernel of their own" if names else None
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Return the quantities of a population; see ``spaces.cuda.rows.traffic``."""
@@ -77,8 +83,8 @@ class CudaRows(CudaTemplate):
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
         """Return why an axis cannot be open: only the outermost axis of rows can."""
         first, *_ = self.rows.rows
-        if axis not in first.names[:1]:
-            return f"{axis} is not the outermost axis of rows"
+        if axis not in first.names[:1] or self.rows.summed:
+            return f"{axis} is not the outermost axis of rows that nothing is summed over"
         return why_not_outermost(self.rows.program, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:

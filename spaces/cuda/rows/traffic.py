@@ -121,7 +121,8 @@ def _wanted(sizes: RowSizes, c: Any) -> Any:
     vectors = np.where(stay, sizes.turns(c), sizes.at_once(c))
     numbers = vectors * c["vector"] * c["thread_rows"] * (sizes.real // 4)
     both = numbers * np.where(shared | (c["convert"] == "again"), 1, 2)
-    return both + sizes.held_words(c) * (c["convert"] == "again") + sizes.common_words(c) + SPARE
+    held = sizes.held_words(c) * (c["convert"] == "again")
+    return both + held + sizes.common_words(c) + sizes.sum_words(c) + SPARE
 
 
 def _flight(sizes: RowSizes, c: Any) -> Any:
@@ -152,7 +153,8 @@ def _near_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any)
     readers = np.where(sizes.keeps_common(c), np.minimum(tiles, at_once), tiles)
     runs = [(array.bytes, _run(place, array, c)) for array, place in sizes.streams]
     wasted = sum(bytes * np.maximum(SECTOR / run - 1, 0) for bytes, run in runs)
-    return once + wasted + repeated * _reread(sizes, c) + shared * (readers - 1)
+    parts = 2 * sizes.partial_bytes(target, c) if sizes.rows.summed else 0
+    return once + wasted + repeated * _reread(sizes, c) + shared * (readers - 1) + parts
 
 
 def _lines(sizes: RowSizes, c: Any, padded: Any) -> Any:

@@ -32,7 +32,8 @@ from tilewright.spaces.workloads.workload import Workload
 def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
     """Return the parts of a program; or why there are none, in words.
 
-    There is only one if one kernel computes it at once and leaves no tensor core idle.
+    There is only one if one kernel computes it at once, leaves no tensor core idle and adds up
+    nothing over all rows beside them.
     """
     return partition(program, _serving(target), narrow=True, spare=CudaLoops)
 
@@ -62,8 +63,8 @@ def _serving(target: CudaTarget) -> Serving:
     """Return a function that returns the template of a part.
 
     Rows multiply no matrices here, products of few rows have the template that is for them, and
-    pairs of products are in one kernel anyway. So are chains of deep products, but several kernels
-    may be faster: they multiply as products alone do.
+    pairs of products are in one kernel anyway. So are chains of deep products, and rows with sums
+    over all of them, but several kernels may be faster: they multiply, or add, as such alone do.
     """
     from tilewright.spaces.cuda.templates import TEMPLATES  # late: one of them imports this
 
@@ -77,6 +78,7 @@ def _serving(target: CudaTarget) -> Serving:
         multiplies = not workload.matmul and why_product(workload.program)
         found = (without_rows if multiplies else first)(workload)
         idle = found is CudaChained and CudaChained.leaves_idle(workload, target)
-        return idle or found
+        apart = found is CudaRows and CudaRows.sums_over_rows(workload)
+        return idle or apart or found
 
     return serving

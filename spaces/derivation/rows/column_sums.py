@@ -27,8 +27,14 @@ class SummedRows(Rows):
 
     @cached_property
     def summed(self) -> frozenset[str]:
-        """The names of outputs that are added up."""
+        """The names of outputs that are added up over all rows."""
         return frozenset(output.name for output in self.sums)
+
+    @property
+    def written(self) -> tuple[Output, ...]:
+        """The outputs as they lie in memory."""
+        sums = {output.name: output for output in self.sums}
+        return tuple(sums.get(output.name, output) for output in self.program.outputs)
 
 
 def summed_rows_of(program: Program) -> SummedRows:

@@ -79,6 +79,16 @@ class Rows:
         return {field.name: getattr(self, field.name) for field in fields(Rows)}
 
     @property
+    def summed(self) -> frozenset[str]:
+        """The names of outputs that are added up over all rows."""
+        return frozenset()
+
+    @property
+    def written(self) -> tuple[Output, ...]:
+        """The outputs as they lie in memory."""
+        return self.program.outputs
+
+    @property
     def is_map(self) -> bool:
         """Tell whether nothing is reduced. A row may then be divided."""
         return not self.plain

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.spaces.cuda.rows.rules.holding import hold_rules, size_rules
 from tilewright.spaces.cuda.rows.rules.staying import staying_rules
+from tilewright.spaces.cuda.rows.rules.summing import sum_rules
 from tilewright.spaces.cuda.rows.rules.threads import block_rules, cluster_rules, thread_rules
 from tilewright.spaces.cuda.rows.sizes import RowSizes
 from tilewright.spaces.cuda.target import CudaTarget
@@ -21,4 +22,5 @@ def row_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]
         *hold_rules(sizes),
         *size_rules(sizes, target, decisions),
         *staying_rules(sizes, target),
+        *(sum_rules(sizes, target) if sizes.rows.summed else []),
     ]

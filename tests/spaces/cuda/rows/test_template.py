@@ -7,7 +7,9 @@ import pytest
 
 from tilewright.spaces.cuda.rows.template import CudaRows
 from tilewright.spaces.cuda.target import CudaTarget, cuda_target
+from tilewright.spaces.derivation.gradients.gradient import gradient
 from tilewright.spaces.language import program
+from tilewright.spaces.named import operator
 from tilewright.spaces.operators import workload
 from tilewright.spaces.quantities import QUANTITIES
 from tilewright.spaces.schedule import Schedule
@@ -15,6 +17,12 @@ from tilewright.spaces.space import Space
 from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
+
+
+def norm_gradient(r: int, c: int) -> str:
+    """The program of a layernorm's gradient by all its operands."""
+    return gradient(operator("layernorm", r=r, c=c), wrt=("x", "weight", "bias")).text
+
 
 WORKLOADS = {
     "softmax": ("softmax", {"r": 8192, "c": 8192, "dtype": "bfloat16"}),
@@ -31,13 +39,16 @@ WORKLOADS = {
     "columns": ("sum", {"shape": "4096x1024", "over": "0"}),
     "places": ("argmax", {"shape": "64x128x256", "over": "0,2"}),
     "scaled columns": ("y[r,c] = softmax[r](x[r,c] * s[r])", {"r": 64, "c": 65}),
+    "column sums": (norm_gradient(4096, 4096), {}),
+    "wide column sums": (norm_gradient(512, 8192), {}),
+    "column sums of many rows": (norm_gradient(2**20, 64), {}),
     "pairs": ("y[r] = logsumexp[c,g](x[r,c] + v[g])", {"r": 64, "c": 64, "g": 4}),
 }
 
 
 def space(name: str, target: CudaTarget = H200) -> Space:
-    operator, parameters = WORKLOADS[name]
-    work = workload(operator, **parameters)
+    given, parameters = WORKLOADS[name]
+    work = workload(given, **parameters)
     return Space(work, target, [CudaRows(work, target)])
 
 
