@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,16 @@ from experiments.operators.exploring.explore import Explorer
 from experiments.operators.exploring.finals import compare
 from experiments.operators.exploring.known import known_schedules
 from experiments.operators.exploring.tensors import inputs_like
+from experiments.operators.families import recurrences
 from experiments.operators.families.case import Case
 from experiments.operators.families.windows import other_layout
 from experiments.operators.references import references
 from experiments.operators.summary import COPY, UNTUNED
-from experiments.rivals import compiled, gpu_copy, usable
+from experiments.rivals import Call, compiled, gpu_copy, usable
 from tilewright.scheduler.machine import roofline
 from tilewright.scheduler.query import answers
 from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target, detect_target
 
 
@@ -47,7 +49,11 @@ def measure(
     tensors, untuned = explorer.tensors, next(answers(workload, target, None)).schedule
     explorer.explore(seconds, known=[untuned, *known_schedules(known, case.name, explorer.space)])
     rivals, unavailable = usable(
-        {"compiled": lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs")}
+        {
+            "compiled": lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs"),
+            **recurrences.libraries(case, tensors),
+            **_without_states(case, explorer, seconds),
+        }
     )
     rivals |= {COPY: gpu_copy(workload.least_bytes), "eager": lambda: reference(**tensors)}
     if untuned in explorer.seconds:
@@ -55,6 +61,23 @@ def measure(
     row: dict[str, Any] = {"bytes": workload.least_bytes}
     row |= {"unavailable": unavailable} if unavailable else {}
     return row | compare(explorer, rivals | other_layout(case, tensors))
+
+
+def _without_states(
+    case: Case, explorer: Explorer, seconds: float
+) -> dict[str, Callable[[], Call]]:
+    """Return the maker of our fastest kernel of a recurrence that has no state."""
+    space = explorer.space
+    others = [t for name, t in space.templates.items() if name != recurrences.TEMPLATE]
+    if not isinstance(case, recurrences.Recurrent) or not others:
+        return {}
+
+    def fastest() -> Call:
+        own = Space(space.workload, space.target, others)
+        found = Explorer(own, explorer.tensors, explorer.exact, slack=explorer.slack)
+        return found.calls[found.explore(seconds)[0]]
+
+    return {recurrences.OTHERS: fastest}
 
 
 def explorer_of(case: Case, target: Target) -> Explorer:

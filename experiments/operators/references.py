@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from experiments.operators.families import segments, windows
+from experiments.operators.families import recurrences, segments, windows
 from experiments.operators.families.case import Case
 from experiments.operators.families.cases import (
     CHANNELS_LAST,
@@ -183,6 +183,9 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     HEADS: lambda x: x.permute(0, 2, 1, 3).contiguous(),
     CUMSUM: lambda x: x.cumsum(1),
     CUMSUM_DOWN: lambda x: x.cumsum(0),
+    recurrences.LINEAR: recurrences.reference,
+    recurrences.RETAINED: recurrences.reference,
+    recurrences.GIVEN: recurrences.reference,
 }
 """References by the operator's name, or a program's text; arguments are called like operands."""
 
