@@ -74,6 +74,11 @@ class Block:
         return int(self.sizes.chunks(self.values))
 
     @property
+    def segments(self) -> int:
+        """Segments of all positions."""
+        return int(self.values["segments"])
+
+    @property
     def stage_bytes(self) -> int:
         """Bytes of the tiles of a chunk."""
         return int(self.sizes.stage_bytes(self.values))

@@ -1,9 +1,10 @@
 """The CUDA C++ of the numbers of a chunk: powers of decays, and weights of its terms.
 
-A warp computes them, one chunk ahead. Exponents of positions are taken from the one before the
-chunk, and the state is scaled by the largest exponent so far, as kernels do that go from position
-to position (:mod:`spaces.derivation.recurrent.view`). No power is larger than that of some term,
-and differences are taken before sums, so that exponents far from zero cost no accuracy:
+A warp computes them, one chunk ahead, of elements that it has loaded another one ahead. Exponents
+of positions are taken from the one before the chunk, and the state is scaled by the largest
+exponent so far, as kernels do that go from position to position
+(:mod:`spaces.derivation.recurrent.view`). No power is larger than that of some term, and
+differences are taken before sums, so that exponents far from zero cost no accuracy:
 
     G(i) = sum[j <= i](growth(j))                            within the chunk; G its last one
     power(i, j) = exp((reading(i) + term(j)) + (G(i) - G(j)))
@@ -17,9 +18,12 @@ in the range of the factors, whatever their dtype.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.chains.scopes import POWERS, ThreadScope
 from tilewright.spaces.cuda.chunked.block import POINT, Block
 from tilewright.spaces.cuda.chunked.sizes import (
@@ -35,7 +39,8 @@ from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.recurrent.view import Decay
 from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.magnitude import magnitudes
-from tilewright.spaces.language.tree import Expression
+from tilewright.spaces.language.program import Operand
+from tilewright.spaces.language.tree import Expression, Read
 
 HELPERS = """\
 TW_INLINE float tw_summed_before(float own, int lane) {
@@ -70,7 +75,12 @@ class Numbers:
 
     def begun(self) -> list[str]:
         """Print what is there before the first chunk."""
-        return [f"float greatest = {FIRST};"] if self._decay else []
+        kinds = [C_TYPES[self._operands[read.name].dtype] for read in self._reads]
+        return [
+            *([f"float greatest = {FIRST}, gone = 0.0f;"] if self._decay else []),
+            *(f"{kind} raw{n}[{self._each}] = {{}};" for n, kind in enumerate(kinds)),
+            *(CUDA.when("warp == 0", self._fetched("first")) if self._reads else []),
+        ]
 
     def turn(self, chunk: str) -> str:
         """Return C text of the address of the numbers of a chunk."""
@@ -85,6 +95,7 @@ class Numbers:
             f"const u32 turn = {self.turn(chunk)};",
             f"const int first_number = ({chunk}) * {self.block.chunk};",
             *self._read(),
+            *(self._fetched(f"{chunk} + 1") if self._reads else []),
             *(self._powers(self._decay) if self._decay else []),
         ]
         return CUDA.when("warp == 0", body)
@@ -101,6 +112,11 @@ class Numbers:
         """Return C text of the power of a decay."""
         assert self._decay is not None
         return f"tw::exp2_approx(({exponent}) * {POWERS[self._decay.function]!r}f)"
+
+    @property
+    def has_powers(self) -> bool:
+        """Tell whether terms have powers, and states an exponent."""
+        return self._decay is not None
 
     @property
     def _decay(self) -> Decay | None:
@@ -127,25 +143,55 @@ class Numbers:
         ]
         return CUDA.when(self._stored, stores) if self._stored else stores
 
-    def _read(self) -> list[str]:
-        """Print how a lane reads what its positions have, and leaves it in shared memory."""
-        view, names, lines = self.block.view, self.block.sizes.numbers, list[str]()
-        known = magnitudes(view.program)
-        scope = ThreadScope("n", self.block.at.leaf, lines, magnitudes=known)
+    @property
+    def _operands(self) -> Mapping[str, Operand]:
+        return self.block.view.program.operand
+
+    @cached_property
+    def _values(self) -> Mapping[str, Expression]:
+        """The expressions of numbers that are read, by their names."""
+        view, decay = self.block.view, self._decay
         values: dict[str, Expression] = {WEIGHT: view.weight}
-        if self._decay:
-            decay = self._decay
+        if decay:
             values |= {GROWN: decay.growth, TERM: decay.term, READING: decay.reading}
-        values = {name: value for name, value in values.items() if name in names}
-        last = view.key.extent - 1
-        point = f"tw_least(first_number + position, {last})"
-        body = [
-            f"const {self.block.batch.integer} {POINT} = {point};",
-            *(f"{name}[i] = {scope.text(value)};" for name, value in values.items()),
+        return {n: value for n, value in values.items() if n in self.block.sizes.numbers}
+
+    @cached_property
+    def _reads(self) -> Sequence[Read]:
+        """What these read of arrays."""
+        found = (read for value in self._values.values() for read in value.value_reads)
+        return tuple(dict.fromkeys(found))
+
+    def _point(self, first: str) -> str:
+        """Return the declaration of a position that exists."""
+        last = self.block.view.key.extent - 1
+        return f"const {self.block.batch.integer} {POINT} = tw_least({first} + position, {last});"
+
+    def _fetched(self, chunk: str) -> list[str]:
+        """Print how a lane loads what its positions of a chunk read."""
+        loads = [
+            f"raw{n}[i] = tw::load_global({self.block.at.address(read)});"
+            for n, read in enumerate(self._reads)
         ]
-        body[1:1] = lines
-        body += self._store({name: f"{name}[i]" for name in values if name != GROWN})
-        return [*(f"float {name}[{self._each}];" for name in values), *self._loop(body)]
+        return self._loop([self._point(f"({chunk}) * {self.block.chunk}"), *loads])
+
+    def _leaf(self, node: Expression) -> str | None:
+        if isinstance(node, Read) and node in self._reads:
+            raw = f"raw{self._reads.index(node)}[i]"
+            is_integer = self._operands[node.name].element.is_integer
+            return f"(float){raw}" if is_integer else f"tw::to_float({raw})"
+        return self.block.at.leaf(node)
+
+    def _read(self) -> list[str]:
+        """Print how a lane computes what its positions have, and leaves it in shared memory."""
+        lines: list[str] = []
+        known = magnitudes(self.block.view.program)
+        scope = ThreadScope("n", self._leaf, lines, magnitudes=known)
+        found = {name: scope.text(value) for name, value in self._values.items()}
+        body = [self._point("first_number"), *lines]
+        body += [f"{name}[i] = {text};" for name, text in found.items()]
+        body += self._store({name: f"{name}[i]" for name in found if name != GROWN})
+        return [*(f"float {name}[{self._each}];" for name in found), *self._loop(body)]
 
     def _powers(self, decay: Decay) -> list[str]:
         """Print how exponents are added up, and what powers come of them."""
@@ -195,4 +241,5 @@ class Numbers:
             *self._loop(self._store({READ: self.power(" + ".join(read)), ADDED: added})),
             *CUDA.when("lane == 0", f"tw::store_shared({self.block.kept('turn')}, {kept});"),
             "greatest = next;",
+            "gone += end;",
         ]

@@ -11,9 +11,11 @@ from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.rules.early import judged_early
 from tilewright.spaces.template import Decision, Rule
 
+ENOUGH = 8
+"""Blocks of each multiprocessor that leave nothing to segments."""
 SIZES = ("warps", "chunk", "fragments", "stages", "blocks_per_sm")
-"""The decisions, in the order in which they are made: registers and shared memory grow with all but
-the first, as warps share the scores."""
+"""The decisions about a block, in the order in which they are made: registers and shared memory
+grow with all but the first, as warps share the scores."""
 
 
 def chunked_rules(
@@ -23,7 +25,7 @@ def chunked_rules(
     rules = [_idle_warps(sizes), _columns(sizes), _long_chunk(sizes), _stages_filled(sizes)]
     for known in range(1, len(SIZES) + 1):
         rules += judged_early(storage_rules(sizes, target), SIZES[:known], _least(decisions))
-    return tuple(rules)
+    return (*rules, _full_segments(sizes), _many_segments(sizes, target))
 
 
 def why_no_room(sizes: ChunkSizes, target: CudaTarget, decisions: Sequence[Decision]) -> str | None:
@@ -63,6 +65,31 @@ def _long_chunk(sizes: ChunkSizes) -> Rule:
         ("chunk",),
         lambda c: (c["chunk"] == FRAGMENT) | (c["chunk"] < 2 * extent),
         lambda c: f"a chunk of {c['chunk']} positions is twice the {extent} there are",
+    )
+
+
+def _full_segments(sizes: ChunkSizes) -> Rule:
+    return Rule(
+        "full_segments",
+        ("chunk", "segments"),
+        lambda c: (c["segments"] - 1) * sizes.segment_chunks(c) < sizes.chunks(c),
+        lambda c: (
+            f"{c['segments']} segments of {sizes.segment_chunks(c)} chunks; there are "
+            f"{sizes.chunks(c)}"
+        ),
+    )
+
+
+def _many_segments(sizes: ChunkSizes, target: CudaTarget) -> Rule:
+    most = ENOUGH * target.multiprocessors
+    return Rule(
+        "many_segments",
+        ("warps", "fragments", "segments"),
+        lambda c: (c["segments"] == 1) | (sizes.blocks(c) * c["segments"] <= most),
+        lambda c: (
+            f"{c['segments']} segments of {sizes.blocks(c)} blocks; more than {most} blocks keep "
+            "the GPU busy without"
+        ),
     )
 
 

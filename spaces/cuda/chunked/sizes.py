@@ -22,6 +22,8 @@ TURNS = 2
 """Places of the numbers of a chunk: those of the next one are computed while others are read."""
 KEPT = 16
 """Bytes of the power of a whole chunk, which is aligned like a vector."""
+EXPONENTS = 2
+"""Words of the exponents of a segment's state."""
 WEIGHT, GROWN, TERM, READING = "weight", "grown", "term", "reading"
 """Names of numbers: the weight of a term; how far its chunk's exponent has grown, and the exponents
 of what is added and read beside that."""
@@ -58,12 +60,26 @@ class ChunkSizes(BlockResources):
         return ceil_div(self.view.width.extent, self.columns(c))
 
     def chunks(self, c: Any) -> Any:
-        """Return the chunks that a block walks along."""
+        """Return the chunks of all positions."""
         return ceil_div(self.view.key.extent, c["chunk"])
 
     def blocks(self, c: Any) -> Any:
-        """Return the blocks of all products."""
+        """Return the blocks of all products, in each segment."""
         return self.column_tiles(c) * self.view.batches
+
+    def segment_chunks(self, c: Any) -> Any:
+        """Return the chunks of a segment."""
+        return ceil_div(self.chunks(c), c["segments"])
+
+    def state_words(self, c: Any) -> Any:
+        """Return the words of the state of a block."""
+        return self.columns(c) * self.depth
+
+    def workspace_bytes(self, c: Any) -> Any:
+        """Return the bytes of the workspace: states of all segments but the last, then their
+        exponents."""
+        words = self.state_words(c) + EXPONENTS
+        return NUMBER * words * self.blocks(c) * (c["segments"] - 1)
 
     def threads(self, c: Any) -> Any:
         """Return the threads of a block."""

@@ -1,8 +1,8 @@
 """The template of recurrences by chunks of positions, by ``mma.sync``: linear attention, retention,
 state-space models.
 
-A block walks along the chunks of one product and keeps the state of its columns in registers, as
-float32 sums. Work and memory are linear in the number of positions.
+A block walks along the chunks of one product, or of a segment of it, and keeps the state of its
+columns in registers, as float32 sums. Work and memory are linear in the number of positions.
 
 Decisions:
 
@@ -10,6 +10,8 @@ Decisions:
 - ``chunk``: positions of a chunk.
 - ``stages`` of the ring of chunks in shared memory.
 - ``blocks_per_sm``: blocks on a multiprocessor at a time, which limits registers.
+- ``segments`` of all positions, each of which has blocks of its own: two launches if there are
+  several.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class CudaChunked(CudaTemplate):
     """The template of a walk along chunks with a state."""
 
     name: ClassVar[str] = "chunked"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     refuses_products: ClassVar[str] = "it is a product of matrices; states are of programs"
 
     def __init__(self, workload: Workload, target: Target) -> None:
@@ -53,6 +55,7 @@ class CudaChunked(CudaTemplate):
             Decision("fragments", (1, 2, 4)),
             Decision("stages", (2, 3, 4)),
             Decision("blocks_per_sm", (1, 2, 3, 4, 6, 8)),
+            Decision("segments", (1, 2, 4, 8, 16, 32)),
         )
         self.rules = chunked_rules(self.sizes, self.cuda, self.decisions)
 

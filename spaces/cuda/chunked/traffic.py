@@ -28,14 +28,17 @@ def chunked_quantities(template: CudaChunked, columns: Columns) -> dict[str, np.
     """Return every quantity, one float64 array each."""
     c = widened(columns)
     sizes, target, view = template.sizes, template.cuda, template.view
-    blocks, threads, chunks = sizes.blocks(c), sizes.threads(c), sizes.chunks(c)
+    segments, chunks = c["segments"], sizes.chunks(c)
+    blocks, threads = sizes.blocks(c) * segments, sizes.threads(c)
     registers = np.minimum(sizes.registers(c), sizes.register_limit(target, c))
     occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c))
     chunk, wide, deep, warps = c["chunk"], sizes.columns(c), sizes.depth, c["warps"]
-    rows, visits = chunk // FRAGMENT, 1.0 * blocks * chunks
+    rows, visits = chunk // FRAGMENT, 1.0 * sizes.blocks(c) * chunks
     pairs = chunk * chunk
-    # scores, the sums of a chunk, the state read in two parts, and added to
-    terms = pairs * deep + chunk * (chunk + FRAGMENT) / 2 * wide + 3 * chunk * deep * wide
+    again = 1.0 - 1.0 / segments
+    # scores, the sums of a chunk, the state read in two parts, and added to, by either launch
+    terms = pairs * deep + chunk * (chunk + FRAGMENT) / 2 * wide
+    terms = terms + (3 + again) * chunk * deep * wide
     products = visits * terms / _PRODUCT
     powers = view.decay is not None
     weighing = 3.0 + CALL_SLOTS * powers + len({GROWN, READING, TERM, WEIGHT} & {*sizes.numbers})
@@ -47,9 +50,11 @@ def chunked_quantities(template: CudaChunked, columns: Columns) -> dict[str, np.
     sums = warps * rows * (rows + 1) / 2 * FRAGMENT**2 + 3 * chunk * wide
     loads = visits * (scores + state + sums) * 2 / _LOADED
     split = visits * deep * wide * 6
-    waits = occupancy.waits(chunks / np.maximum(c["stages"] - 1, 1))
+    trips = sizes.segment_chunks(c) * (1.0 + again)
+    waits = occupancy.waits(trips / np.maximum(c["stages"] - 1, 1))
     issued = products + loads + (chain + split) / WARP + 60.0 * visits * warps
-    moved = visits * sizes.stage_bytes(c)
+    states = sizes.workspace_bytes(c) * (1.0 + segments / 2.0)
+    moved = visits * sizes.stage_bytes(c) * (1.0 + again) + states
     running = np.minimum(blocks, occupancy.slots)
     middle = running * sizes.stage_bytes(c) * c["stages"]
     least = float(template.workload.least_bytes)
@@ -70,9 +75,9 @@ def chunked_quantities(template: CudaChunked, columns: Columns) -> dict[str, np.
             "far_fraction": min(least / target.l2_bytes, 1e6),
             "vector_fraction": points / (visits * chunk * wide),
             "intensity": products / loads,
-            "main_loop_trips": chunks,
+            "main_loop_trips": trips,
             "tile_visits": visits,
-            "synchronisations": 2.0 * chunks,
+            "synchronisations": 2.0 * trips,
             **occupancy.quantities(2 * c["fragments"] * rows),
         },
         next(iter(columns.values())).shape,
