@@ -176,6 +176,8 @@ STEPS = {
     "gates": '"f[b,t,d] = sigmoid(x[b,t,d] + w[d] * inside(h[b,t-1,d], 0)); '
     "c[b,t,d] = f[b,t,d] * inside(c[b,t-1,d], 0) + (1 - f[b,t,d]) * y[b,t,d]; "
     'h[b,t,d] = tanh(c[b,t,d]); -> h, c" b=5 t=301 d=333',
+    "recurrent network": '"h[b,t,d] = tanh(x[b,t,d] + sum[e](inside(h[b,t-1,e], 0) * m[e,d]))" '
+    "b=21 t=33 d=70 e=70",
     "selective scan": '"h[b,t,d,n] = exp(-abs(x[b,t,d]) * r[d,n]) * inside(h[b,t-1,d,n], 0) '
     '+ x[b,t,d] * k[b,t,n]; o[b,t,d] = sum[n](h[b,t,d,n] * q[b,t,n])" b=2 t=251 d=135 n=16',
     "state space, float32": '"y[h,t,e] = sum[s: s <= t](exp(l[h,t] - l[h,s]) * '

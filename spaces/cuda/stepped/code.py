@@ -23,7 +23,7 @@ from tilewright.spaces.cuda.abi import C_TYPES, function, index_type, parameters
 from tilewright.spaces.cuda.blocks.copies.tile_copy import TileCopy
 from tilewright.spaces.cuda.stepped.sizes import StepSizes
 from tilewright.spaces.cuda.stepped.sources import Kind, Source
-from tilewright.spaces.cuda.stepped.step import PART, STEP, StepWriter
+from tilewright.spaces.cuda.stepped.step import NUMBER, PART, STEP, StepWriter
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.rows.addresses import Steps
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch
@@ -88,7 +88,7 @@ class SteppedCode:
         blocks = spatial(*extents, int(sizes.column_blocks))
         *rows, group = only_task(blocks, index("(int)blockIdx.x", int(sizes.blocks)))
         lines = [
-            *(["const u32 shared = tw::shared_base();"] if sizes.staged else []),
+            *(["const u32 shared = tw::shared_base();"] if int(sizes.shared_bytes) else []),
             *([f"const int {PART} = {part};"] if sharing > 1 else [f"const int {PART} = 0;"]),
             f"const int column = {column};",
             f"const int column0 = {group * int(sizes.columns)};",
@@ -132,6 +132,15 @@ class SteppedCode:
             place = place + variable_of * steps.step(axis)
         return place
 
+    @property
+    def _left(self) -> Mapping[str, str]:
+        """C text of where elements are that threads leave for others."""
+        found, end = dict[str, str](), int(self.sizes.stages) * int(self.sizes.stage_bytes)
+        for stage in self.sizes.crossing:
+            found[stage.name] = f"shared + {end}"
+            end += 2 * int(self.sizes.crossing_bytes(stage))
+        return found
+
     # -- the walk ------------------------------------------------------------------------------
 
     @cached_property
@@ -153,11 +162,11 @@ class SteppedCode:
         sizes, view, copies = self.sizes, self.sizes.view, self._copies
         pointers = {output.name: f"y{n}" for n, output in enumerate(view.outputs)}
         places = {source: self._in_stage(source) for source in copies}
-        writer = StepWriter(sizes, self._rows, pointers, places)
+        writer = StepWriter(sizes, self._rows, pointers, places, self._left)
         lines, step = writer.prepared(), writer.write()
         extent = view.extent(view.position)
         if not copies:
-            return [*lines, *self._loop(extent, [self._at("step"), *step])]
+            return [*lines, *self._loop(extent, [*self._at("step"), *step])]
         chunk, ahead = int(sizes.steps), int(sizes.stages) - 1
         size, count = int(sizes.stage_bytes), int(sizes.chunks)
         whole, most = extent % chunk == 0, f"left < {chunk} ? left : {chunk}"
@@ -170,7 +179,7 @@ class SteppedCode:
             *CUDA.when("more", self._fetch()),
             "tw::cp_async_commit();",
             *([] if whole else [f"const int left = {extent} - chunk * {chunk}, end = {most};"]),
-            *self._loop(chunk if whole else "end", [self._at(f"chunk * {chunk} + step"), *step]),
+            *self._loop(chunk if whole else "end", [*self._at(f"chunk * {chunk} + step"), *step]),
             *self._settled("more"),
         ]
         begun = [
@@ -188,11 +197,14 @@ class SteppedCode:
             *CUDA.loop("chunk", count, body, unroll=1),
         ]
 
-    def _at(self, number: str) -> str:
+    def _at(self, number: str) -> list[str]:
         """Print the index of the step that has a number in the order of steps."""
-        view = self.sizes.view
+        view, lines = self.sizes.view, list[str]()
+        if self.sizes.crossing:
+            lines.append(f"const {self._integer} {NUMBER} = {number};")
+            number = NUMBER
         place = number if view.direction > 0 else f"{view.extent(view.position) - 1} - ({number})"
-        return f"const {self._integer} {STEP} = {place};"
+        return [*lines, f"const {self._integer} {STEP} = {place};"]
 
     def _loop(self, end: int | str, step: Sequence[str]) -> list[str]:
         """Print a loop over steps."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from tilewright.spaces.cuda import scalar_math
 from tilewright.spaces.cuda.abi import FLOATS
-from tilewright.spaces.cuda.stepped.tile import Points, axes_of, check_tiles
+from tilewright.spaces.cuda.stepped.tile import Points, axes_of
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.recurrent.stepping import stepping
 from tilewright.spaces.derivation.recurrent.view import carried, recurrence_of
@@ -26,11 +26,8 @@ MOST_STEPS = 2**31 - 2**16
 
 @lru_cache(maxsize=64)
 def cached_walk(program: Program) -> SteppedView:
-    """Return how a program is computed step by step, by threads that keep their own elements;
-    :class:`InputError` says why it is not."""
-    view = stepped_view(program) if cycles(program) else stepping(recurrence_of(program))
-    check_tiles(view)
-    return view
+    """Return how a program is computed step by step; :class:`InputError` says why it is not."""
+    return stepped_view(program) if cycles(program) else stepping(recurrence_of(program))
 
 
 def why_not_stepped(workload: Workload) -> str | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cuda.stepped.sources import ALIGNED, Kind, Source, sources_of
-from tilewright.spaces.cuda.stepped.tile import Points, axes_of
+from tilewright.spaces.cuda.stepped.tile import WIDEST, Points, axes_of, crossing
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.decided import Decided
 from tilewright.spaces.derivation.stepped.view import SteppedView
@@ -109,12 +109,15 @@ class StepSizes:
         read = sum(
             ceil_div(self.elements(s.inner, s.by_lane) * s.array.element.bytes, REAL)
             for s in self.sources.values()
+            if s.kind is not Kind.DIRECT
         )
-        return BOOKKEEPING + self.state + read + 2 * self.vector
+        sums = sum(self.count(stage) for stage in self.view.stages if stage.reducer)
+        return BOOKKEEPING + self.state + read + sums
 
     def points(self, axes: Sequence[str]) -> Points:
         """Return the tile of points of a group, under one schedule."""
-        return Points(self.view.program.shape(tuple(axes)), int(self.row_threads))
+        extents, widest = self.view.program.shape(tuple(axes)), 1 if self.crossing else WIDEST
+        return Points(extents, int(self.row_threads), widest)
 
     # -- shared memory -----------------------------------------------------------------------------
 
@@ -138,7 +141,19 @@ class StepSizes:
         """Bytes of a stage."""
         return sum((self.source_bytes(s) for s in self.staged), start=np.int64(0))
 
+    @cached_property
+    def crossing(self) -> Sequence[Stage]:
+        """The stages of which threads read elements that others of their warp make."""
+        names = crossing(self.view)
+        return [stage for stage in self.view.stages if stage.name in names]
+
+    def crossing_bytes(self, stage: Stage) -> Any:
+        """Return the bytes of the elements of a stage at one step, of all columns of a block."""
+        return REAL * self.view.extent(*self.view.inner_of(stage.axes)) * self.columns
+
     @property
     def shared_bytes(self) -> Any:
-        """Bytes of shared memory of a block."""
-        return self.stages * self.stage_bytes
+        """Bytes of shared memory of a block: stages of operands, and then elements of this step
+        and the one before."""
+        own = sum(self.crossing_bytes(stage) for stage in self.crossing)
+        return self.stages * self.stage_bytes + 2 * own

@@ -78,11 +78,23 @@ class Source:
     @property
     def kind(self) -> Kind:
         """The way in which it is read."""
+        if self._is_of_terms:
+            return Kind.DIRECT
         if not self.moves:
             return Kind.HELD
         if (self.by_lane and self.inner) or not self._is_one_run:
             return Kind.DIRECT
         return Kind.STAGED
+
+    @property
+    def _is_of_terms(self) -> bool:
+        """Tell whether it differs from term to term of a sum that each point has."""
+        return any(
+            group.kept and group.reduced and not set(group.reduced).isdisjoint(self.inner)
+            for group in self.view.groups
+            for stage in group.stages
+            if self.read in stage.body.value_reads
+        )
 
     @property
     def _is_one_run(self) -> bool:

@@ -16,9 +16,9 @@ from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.chains.scopes import ThreadScope
 from tilewright.spaces.cuda.reducers import joined, taken
 from tilewright.spaces.cuda.scalar_code import literal
-from tilewright.spaces.cuda.stepped.sizes import StepSizes
+from tilewright.spaces.cuda.stepped.sizes import REAL, StepSizes
 from tilewright.spaces.cuda.stepped.sources import Kind, Source
-from tilewright.spaces.cuda.stepped.tile import Points, axes_of
+from tilewright.spaces.cuda.stepped.tile import Points, axes_of, inner_indices, is_crossing
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.rows.addresses import Steps
 from tilewright.spaces.derivation.scopes import Integer, Scope
@@ -29,9 +29,11 @@ from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.program import Output, Stage
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
 
-TURN, POINT, PART, STEP = "i", "point", "part", "t"
+TURN, POINT, PART, STEP, NUMBER = "i", "point", "part", "t", "number"
 """C variables: the number of a point among those of a thread, its number among all, the place of
-the thread among those that share points, and the step."""
+the thread among those that share points, the step, and its number in the order of steps."""
+TERMS = 4
+"""The most terms of the sums of points that are written one after the other."""
 
 
 class StepScope(ThreadScope):
@@ -58,13 +60,16 @@ class StepWriter:
     """Writes steps of the rows whose indices are C variables ``at``, by axis.
 
     ``pointers`` maps outputs to C pointers to their first elements in a row, sources have their
-    own; ``places`` maps those that are staged to C text of where their step is in shared memory.
+    own; ``places`` maps those that are staged to C text of where their step is in shared memory,
+    and ``left`` stages whose elements others read to that of where these are. Steps are numbered
+    by the C variable ``number``.
     """
 
     sizes: StepSizes
     at: Mapping[str, Index]
     pointers: Mapping[str, str]
     places: Mapping[Source, str]
+    left: Mapping[str, str]
     lines: list[str] = field(default_factory=list)
     arrays: dict[tuple[Read, tuple[str, ...]], str] = field(default_factory=dict)
 
@@ -84,6 +89,7 @@ class StepWriter:
             lines.append(f"float {place}[{count}];")
             first = f"{place}[{TURN}] = {literal(value)};"
             lines += CUDA.loop(TURN, count, first, unroll=True, brief=True)
+            lines += self._left_at_first(stage, literal(value))
         for group, stage in self._stages():
             for read in stage.body.value_reads:
                 source = self.sizes.sources.get(read)
@@ -159,6 +165,8 @@ class StepWriter:
             else:
                 for stage in group.stages:
                     self._value(stage)
+        if self.sizes.crossing:
+            self.lines.append("tw::sync_warp();")
         for name in self.view.first:
             stage = self.view.stage[name]
             move = f"{self.state(stage)}[{TURN}] = {self.made(stage)}[{TURN}];"
@@ -188,17 +196,17 @@ class StepWriter:
 
     def _group(self, number: int, group: Group, axes: tuple[str, ...]) -> None:
         """Write the loop of a group, and join what its threads have reduced."""
+        self._meet(group, axes)
         for stage in group.stages:
             self._load(stage, axes)
-            count = int(self.sizes.count(stage))
+            count, start = int(self.sizes.count(stage)), ""
             if stage.reducer:
                 nothing = literal(REDUCERS[stage.reducer].identity)
                 start = f" = {{{', '.join([nothing] * count)}}}"
-            else:
-                start = ""
             self.lines.append(f"float {self.made(stage)}[{count}]{start};")
+        terms = group.reduced if group.kept else ()
         body: list[str] = []
-        point = self._point_of(axes)
+        point = {**self._point_of(axes), **{a: variable(f"e{n}") for n, a in enumerate(terms)}}
         within = self._scope(f"d{number}_", axes, point, self._own, body, None)
         both = [
             self._scope(f"b{number}_{v}_", axes, point, within, body, v) for v in range(self.vector)
@@ -210,11 +218,24 @@ class StepWriter:
             for v, scope in enumerate(both):
                 self._hoist(stage.body, scope, self._each[v])
                 self._at_point(stage, axes, v, scope, body)
-        self.lines += self._over(axes, body)
+        loop = self._over(axes, body)
+        for axis in reversed(terms):
+            extent = self.view.extent(axis)
+            loop = CUDA.loop(point[axis].text, extent, loop, unroll=min(extent, TERMS))
+        self.lines += loop
         for stage in group.stages:
-            if stage.reducer:
+            if terms:
+                self._kept(stage, axes)
+            elif stage.reducer:
                 self._exchange(stage)
                 self._stores(stage, self.lines)
+
+    def _kept(self, stage: Stage, axes: tuple[str, ...]) -> None:
+        """Store the sums of the points of a thread where they are wanted."""
+        lines = [line for v in self._columns(stage) for line in self._left(stage, axes, v)]
+        self._stores(stage, lines, axes)
+        if lines:
+            self.lines += self._over(axes, lines)
 
     def _hoist(self, node: Expression, scope: Scope, around: Scope) -> None:
         """Let parts of an expression that no inner axis is in be computed before the loop."""
@@ -235,6 +256,7 @@ class StepWriter:
             place = f"{self.made(stage)}[{self._element(axes, len(columns), v)}]"
             body.append(f"{place} = {scope.text(stage.body)};")
             scope.names[Read(stage.name, tuple(map(AxisValue, stage.axes)))] = place
+            body += self._left(stage, axes, v)
             if v == columns[-1]:
                 self._stores(stage, body, axes)
             return
@@ -243,9 +265,11 @@ class StepWriter:
                 factors = [scope.text(left), scope.text(right)]
             case _, term:
                 factors = [scope.text(term)]
-        place = f"{self.made(stage)}[{v}]"
+        kept = axes if self.view.inner_of(stage.axes) else ()
+        place = f"{self.made(stage)}[{self._element(kept, len(columns), v)}]"
         join = f"{place} = {taken(stage.reducer, place, factors)};"
-        body += [join] if self.sizes.points(axes).is_whole else [f"if (exists) {join}"]
+        is_whole = kept or self.sizes.points(axes).is_whole
+        body += [join] if is_whole else [f"if (exists) {join}"]
 
     def _exchange(self, stage: Stage) -> None:
         """Join the results of the threads that share points: all have the result then."""
@@ -271,7 +295,7 @@ class StepWriter:
     def _scope(
         self,
         prefix: str,
-        axes: Sequence[str],
+        axes: tuple[str, ...],
         point: Mapping[str, Index],
         around: StepScope | None,
         lines: list[str],
@@ -280,7 +304,7 @@ class StepWriter:
         """Return a scope that knows a point of some inner ``axes``, and the column ``v``: what
         differs along these alone is its own, or along inner axes if columns are alike."""
         lane = {self.view.lane}
-        known, own = ({*axes}, {*axes}) if v is None else ({*axes} | lane, lane)
+        known, own = ({*point}, {*point}) if v is None else ({*point} | lane, lane)
         unknown = {*self.view.inner, *lane} - known
 
         def leaf(node: Expression) -> str | None:
@@ -292,7 +316,7 @@ class StepWriter:
             if isinstance(asked, AxisValue):
                 kind = "i64" if isinstance(node, Integer) else "float"
                 return f"({kind}){self._index(asked.name, point, v or 0)}"
-            return None if isinstance(node, Integer) else self._entry(asked, point, v or 0)
+            return None if isinstance(node, Integer) else self._entry(asked, axes, point, v or 0)
 
         return StepScope(prefix, leaf, lines, around)
 
@@ -307,10 +331,11 @@ class StepWriter:
             return variable(f"c{v}")
         return point[axis] if axis in point else self.at[axis]
 
-    def _entry(self, read: Read, point: Mapping[str, Index], v: int) -> str:
+    def _entry(self, read: Read, axes: tuple[str, ...], point: Mapping[str, Index], v: int) -> str:
         stage = self.view.stage.get(read.name)
-        axes = tuple(point)
         if stage is not None:
+            if is_crossing(self.view, read, axes):
+                return self._elsewhere(stage, read, point, v)
             name = self.state(stage) if self.view.is_before(read) else self.made(stage)
             inner = axes if self.view.inner_of(stage.axes) else ()
             return f"{name}[{self._element(inner, len(self._columns(stage)), v)}]"
@@ -329,6 +354,53 @@ class StepWriter:
             if axis not in self.view.rows:
                 total = total + self._place(axis, point, v) * step
         return f"{pointer} + ({total})"
+
+    # -- elements of other threads -----------------------------------------------------------------
+
+    def _meet(self, group: Group, axes: tuple[str, ...]) -> None:
+        """Let the threads of a warp see what others have left that a group reads."""
+        reads = (read for stage in group.stages for read in stage.body.value_reads)
+        if any(is_crossing(self.view, read, axes) for read in reads):
+            self.lines.append("tw::sync_warp();")
+
+    def _left_at_first(self, stage: Stage, value: str) -> list[str]:
+        """Leave what the first step reads of a stage for other threads, if they read it."""
+        if stage not in self.sizes.crossing:
+            return []
+        axes = self.view.inner_of(stage.axes)
+        points = [self._point_of(axes)[axis] for axis in axes]
+        stores = [
+            f"tw::store_shared({self._place_left(stage, points, v, '0')}, {value});"
+            for v in self._columns(stage)
+        ]
+        return self._over(axes, stores)
+
+    def _left(self, stage: Stage, axes: tuple[str, ...], v: int) -> list[str]:
+        """Leave an element of a stage for other threads, if they read it."""
+        if stage not in self.sizes.crossing:
+            return []
+        points = [self._point_of(axes)[axis] for axis in axes]
+        place = self._place_left(stage, points, v, f"({NUMBER} + 1) % 2")
+        value = f"{self.made(stage)}[{self._element(axes, len(self._columns(stage)), v)}]"
+        store = f"tw::store_shared({place}, {value});"
+        return [store] if self.sizes.points(axes).is_whole else [f"if (exists) {store}"]
+
+    def _elsewhere(self, stage: Stage, read: Read, point: Mapping[str, Index], v: int) -> str:
+        """Read an element that any thread of the warp may have left."""
+        points = [point[axis] for axis in inner_indices(self.view, read)]
+        turn = f"{NUMBER} % 2" if self.view.is_before(read) else f"({NUMBER} + 1) % 2"
+        return f"tw::load_shared<float>({self._place_left(stage, points, v, turn)})"
+
+    def _place_left(self, stage: Stage, points: Sequence[Index], v: int, turn: str) -> str:
+        """Return C text of the place of an element that is left for other threads, in one of two
+        turns."""
+        place = Index()
+        inner = self.view.inner_of(stage.axes)
+        for axis, point in zip(inner, points, strict=True):
+            place = place * self.view.extent(axis) + point
+        element = place * int(self.sizes.columns) + variable("column") * self.vector + v
+        bytes = int(self.sizes.crossing_bytes(stage))
+        return f"{self.left[stage.name]} + {turn} * {bytes} + {element * REAL}"
 
     # -- operands in shared memory -----------------------------------------------------------------
 

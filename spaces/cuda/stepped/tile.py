@@ -1,15 +1,16 @@
-"""The points of inner axes as tiles: elements that threads keep in registers, step after step."""
+"""The points of inner axes as tiles: elements that threads keep in registers, step after step.
+
+A thread makes its own elements, and reads these; those of other threads it reads in shared memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.derivation.stepped.view import Group, SteppedView
-from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.tree import AxisValue, Read
 
 WIDEST = 8
@@ -19,10 +20,11 @@ WIDEST = 8
 @dataclass(frozen=True)
 class Points:
     """Points of inner axes of these ``extents``, which ``threads`` share: each has some vectors of
-    neighbours."""
+    neighbours, ``widest`` at most."""
 
     extents: tuple[int, ...]
     threads: int
+    widest: int = WIDEST
 
     @property
     def total(self) -> int:
@@ -42,7 +44,7 @@ class Points:
     @property
     def vector(self) -> int:
         """The neighbours of a vector, all of which exist."""
-        vector = WIDEST
+        vector = self.widest
         while vector > 1 and self.total % (vector * self.threads):
             vector //= 2
         return vector
@@ -65,6 +67,8 @@ class Points:
 def axes_of(view: SteppedView, group: Group) -> tuple[str, ...]:
     """Return the inner axes of a group, in the order of its points: as its arrays have them."""
     found = group.kept or group.reduced
+    if group.kept and group.reduced:
+        return found
     for stage in group.stages:
         if kept := view.inner_of(stage.axes):
             return kept
@@ -85,27 +89,24 @@ def inner_indices(view: SteppedView, read: Read) -> tuple[str, ...]:
     return tuple(i.name for axis, i in at if axis in inner and isinstance(i, AxisValue))
 
 
-def check_tiles(view: SteppedView) -> None:
-    """Refuse a program of which a thread would read elements that others keep."""
+def crossing(view: SteppedView) -> frozenset[str]:
+    """Return the names of stages of which threads read elements that others make."""
+    found = set()
     for group in view.groups:
-        if group.kept and group.reduced:
-            name = group.stages[0].name
-            raise InputError(f"{name} has a sum for each of its elements; allowed: one a lane")
         axes = axes_of(view, group)
-        extents = view.program.shape(axes)
         for stage in group.stages:
-            _check_order(view, stage.name, view.inner_of(stage.axes), axes)
             for read in stage.body.value_reads:
-                if read.name in view.stage:
-                    own = view.inner_of(view.stage[read.name].axes)
-                    _check_order(view, read.name, inner_indices(view, read), axes)
-                    if own and view.program.shape(own) != extents:
-                        raise InputError(f"{read} is read at a part of its elements")
+                if is_crossing(view, read, axes):
+                    found.add(read.name)
+    return frozenset(found)
 
 
-def _check_order(view: SteppedView, name: str, own: Sequence[str], axes: Sequence[str]) -> None:
-    if own and tuple(own) != tuple(axes):
-        raise InputError(
-            f"{name} is read at {', '.join(own)} where threads lie along {', '.join(axes)}; "
-            "allowed: each thread its own elements"
-        )
+def is_crossing(view: SteppedView, read: Read, axes: tuple[str, ...]) -> bool:
+    """Tell whether a read is of another element of a stage than that which a thread makes, where
+    threads lie along ``axes``."""
+    stage = view.stage.get(read.name)
+    own = view.inner_of(stage.axes) if stage else ()
+    if not own:
+        return False
+    shape = view.program.shape
+    return inner_indices(view, read) != axes or shape(own) != shape(axes)

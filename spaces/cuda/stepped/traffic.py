@@ -83,7 +83,8 @@ def _calls(stage: Stage) -> float:
 
 def _exchanges(sizes: StepSizes) -> Any:
     """Count the exchanges of a thread at each step."""
-    reduced = sum(1 for stage in sizes.view.stages if stage.reducer)
+    inner, stages = sizes.view.inner_of, sizes.view.stages
+    reduced = sum(1 for stage in stages if stage.reducer and not inner(stage.axes))
     return reduced * sizes.vector * np.log2(1.0 * sizes.row_threads)
 
 
