@@ -35,6 +35,7 @@ def main() -> None:
     except Ended:
         print("tilewright: interrupted", file=sys.stderr)
         code = exit_code()
+    gc.freeze()  # Python would look for garbage several times while it ends
     sys.exit(code)
 
 

@@ -50,12 +50,6 @@ SHORT = workload(
 ROOMY: dict[str, Value] = {"warpgroups": 2, "keys": 128, "rescale": "moved"}
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    """Each test compiles afresh and leaves nothing in the user's cache."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
 def candidate(w: Workload, schedule: Schedule) -> Candidate:
     space = Space(w, HOPPER, [ChainedHopper(w, HOPPER)])
     return Candidate(Job("test", w, HOPPER), schedule, space.lower(schedule))

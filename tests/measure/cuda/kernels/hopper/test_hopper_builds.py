@@ -39,12 +39,6 @@ WORKLOADS = [
 EACH = [1, pytest.param(3, marks=pytest.mark.slow)]
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    """Each test compiles afresh and leaves nothing in the user's cache."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
 def drawn(each: int, seed: int, given: Mapping[str, Value] | None = None) -> list[Candidate]:
     """``each`` random schedules of each workload that has such with the decisions ``given``."""
     found = []
