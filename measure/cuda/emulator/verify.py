@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, count
+from threading import Lock
 
 import numpy as np
 
@@ -21,6 +24,64 @@ from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.workloads.workload import Workload
 
+REMEMBERED = 16
+"""Workloads of which problems are remembered, the last ones: many kernels run on the same ones."""
+
+
+class Problem:
+    """A draw that remembers what its outputs may be."""
+
+    def __init__(self, draw: Draw) -> None:
+        self.workload, self.inputs, self.name = draw.workload, draw.inputs, draw.name
+        self._draw = draw
+        self._allowed: dict[str, Bounds] | None = None
+
+    def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
+        """Return the least and greatest values of each output."""
+        if self._allowed is None:
+            self._allowed = self._draw.allowed(out)
+        return self._allowed
+
+
+class Problems:
+    """The problems of a workload: sensitive random inputs, and then the further ones
+    (:mod:`measure.drawing.further_draws`) on which kernels of ``numerics`` are right.
+
+    Each is drawn when it is first asked for, by whichever thread.
+    """
+
+    def __init__(self, workload: Workload, seed: int, numerics: Numerics) -> None:
+        first = one_draw(workload, seed)
+        self._further = chain([first], further_draws(first, numerics=numerics))
+        self._drawn: list[Problem] = []
+        self._lock = Lock()
+
+    def __iter__(self) -> Iterator[Problem]:
+        for place in count():
+            with self._lock:
+                if place == len(self._drawn):
+                    draw = next(self._further, None)
+                    if draw is None:
+                        return
+                    self._drawn.append(Problem(draw))
+            yield self._drawn[place]
+
+
+def problems(
+    workload: Workload, seed: int = 0, numerics: Numerics = Numerics.STRICT
+) -> Iterator[Problem]:
+    """Yield the problems of a workload, which are the same ones for the same seed."""
+    names = tuple(operand.name for operand in workload.operands)
+    yield from _problems(workload, names, seed, numerics)
+
+
+@lru_cache(REMEMBERED)
+def _problems(
+    workload: Workload, names: tuple[str, ...], seed: int, numerics: Numerics
+) -> Problems:
+    """Return the problems of a workload: equal ones may have other ``names``."""
+    return Problems(workload, seed, numerics)
+
 
 def verify(
     emulator: Emulator,
@@ -32,16 +93,15 @@ def verify(
 ) -> Emulated:
     """Compare ``kernel`` with the reference on sensitive random inputs, in each interleaving.
 
-    It also runs with further inputs (:mod:`measure.drawing.further_draws`), on which kernels of
-    ``numerics`` are right, in the last interleaving. Returns the first fault, its text ending with
-    the interleaving that showed it, or the outputs of the random inputs if all are as
-    :mod:`measure.drawing.draw` allows.
+    It also runs on the further :class:`Problems`, in the last interleaving. Returns the first
+    fault, its text ending with the interleaving that showed it, or the outputs of the random inputs
+    if all are as :mod:`measure.drawing.draw` allows.
     """
-    draw = one_draw(workload, seed)
-    usual = judged(emulator, kernel, draw, interleavings)
+    every = problems(workload, seed, numerics)
+    usual = judged(emulator, kernel, next(every), interleavings)
     if usual.error_kind is not None:
         return usual
-    for other in further_draws(draw, numerics=numerics):
+    for other in every:
         result = judged(emulator, kernel, other, interleavings[-1:])
         if result.error_kind is not None:
             return result

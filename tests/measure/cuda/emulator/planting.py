@@ -9,9 +9,7 @@ from typing import ParamSpec, cast
 
 from tests import kernels
 from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulated, Emulator, verify
-from tilewright.measure.cuda.emulator.verify import judged
-from tilewright.measure.drawing.draw import one_draw
-from tilewright.measure.drawing.further_draws import further_draws
+from tilewright.measure.cuda.emulator.verify import judged, problems
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.workloads.workload import Workload
@@ -73,9 +71,9 @@ def in_turn(
     """Verify a kernel in the orders and with the other inputs whose ``turn`` it is: two orders of
     four, and one in ``share`` of the inputs."""
     work, kernel = case
-    draw = one_draw(work, seed)
-    result = judged(emulator, kernel, draw, INTERLEAVINGS[turn % 2 :: 2])
-    for other in islice(further_draws(draw, numerics=numerics), turn % share, None, share):
+    every = problems(work, seed, numerics)
+    result = judged(emulator, kernel, next(every), INTERLEAVINGS[turn % 2 :: 2])
+    for other in islice(every, turn % share, None, share):
         if result.error_kind is not None:
             break
         result = judged(emulator, kernel, other, INTERLEAVINGS[-1:])

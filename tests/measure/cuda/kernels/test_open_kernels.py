@@ -14,9 +14,8 @@ from tests.kernels import planted
 from tilewright.measure.calls import call_from_json, call_to_json
 from tilewright.measure.cuda.emulator import Emulator
 from tilewright.measure.cuda.emulator.emulator import INTERLEAVINGS
-from tilewright.measure.cuda.emulator.verify import judged
+from tilewright.measure.cuda.emulator.verify import judged, problems
 from tilewright.measure.cuda.nvrtc import NvrtcBuilder
-from tilewright.measure.drawing.draw import one_draw
 from tilewright.measure.records.measurement import Candidate, Job
 from tilewright.spaces.cuda.target import CudaTarget, cuda_target
 from tilewright.spaces.errors import InputError
@@ -164,7 +163,7 @@ def sizes_of(call: Call, schedule: Schedule) -> list[int]:
 
 
 def fault(emulator: Emulator, work: Workload, kernel: Kernel) -> str:
-    return judged(emulator, kernel, one_draw(work, 0), INTERLEAVINGS[:1]).error_text
+    return judged(emulator, kernel, next(problems(work)), INTERLEAVINGS[:1]).error_text
 
 
 @pytest.mark.parametrize("name", KERNELS)
