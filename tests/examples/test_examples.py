@@ -6,13 +6,14 @@ import ast
 import json
 import os
 import re
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.covering import covering
+from tests.forked import client
 from tests.pages import ROOT, environment, used
 
 FOLDER = ROOT / "examples"
@@ -30,6 +31,13 @@ NEEDS = {
 }
 WRITES = {"plots": "course.svg", "cost_model": "model.json", "suite": "layers.toml"}
 LONGEST = 85  # lines
+SCRIPT = """\
+import sys, warnings
+warnings.filterwarnings("error", category=DeprecationWarning, module="__main__")
+del sys.argv[0]
+exec(compile(open(sys.argv[0]).read(), sys.argv[0], "exec"))
+"""
+"""Runs the program of a file, which may use nothing that is to go."""
 
 
 def cells(notebook: Path) -> list[dict]:
@@ -47,8 +55,8 @@ def run(source: str, folder: Path, name: str) -> subprocess.CompletedProcess[str
     script = folder / f"{name}.py"
     script.write_text(source)
     few = {"TILEWRIGHT_EXAMPLE_TRIALS": "4", "MPLBACKEND": "agg"}
-    variables = environment(folder) | few | {"PYTHONWARNINGS": "error::DeprecationWarning:__main__"}
-    command = [sys.executable, str(script)]
+    variables = environment(folder) | few
+    command = [*shlex.split(client()), "-c", SCRIPT, str(script)]
     done = subprocess.run(command, cwd=place, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
