@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from tilewright.spaces.workloads.gradients import gradient
 
+LAYER = '"t[i,j] = sum[k](a[i,k] * b[j,k]) + c[j]; y[i,j] = gelu(t[i,j]); -> t, y"'
 PRODUCTS = {
     "product": "matmul m=333 n=264 k=200 dtype=bfloat16",
+    "sum and its value": f"{LAYER} i=520 j=1000 k=776 dtype=bfloat16",
     "product, bias": 'matmul m=520 n=1000 k=776 dtype=float16 epilogue="gelu(x + bias[n])"',
     "product, deep": "matmul m=136 n=256 k=16392 dtype=bfloat16 out=float32",
     "product, columns": "matmul m=264 n=520 k=392 dtype=bfloat16 a=col b=col c=col",
@@ -55,6 +57,7 @@ PRODUCTS = {
 FEW_ROWS = {
     "one row": "matmul m=1 n=1032 k=2056 dtype=bfloat16 b=col",
     "four rows": 'matmul m=4 n=1000 k=1032 dtype=float16 epilogue="x + bias[n]"',
+    "sum of four rows and its value": f"{LAYER} i=4 j=1000 k=1032 dtype=bfloat16",
     "sixteen rows": "matmul m=16 n=776 k=4104 dtype=bfloat16 b=col",
     "three columns": "matmul m=1000 n=3 k=513 b=col",
     "few rows in a batch": '"C[b,m,n] = sum[k](A[b,m,k] * B[b,k,n])" b=7 m=5 n=520 k=264 '
@@ -62,7 +65,6 @@ FEW_ROWS = {
 }
 SCORES = "p[i,j] = sum[d](x[i,d] * u[j,d])"
 ROUTING = f"{SCORES}; y[i] = argmax[j](p[i,j])"
-LAYER = '"t[i,j] = sum[k](a[i,k] * b[j,k]) + c[j]; y[i,j] = gelu(t[i,j]); -> t, y"'
 SHARE = f"{ROUTING}; m[i] = max[j](p[i,j]); g[i] = 1 / sum[j](exp(p[i,j] - m[i])); -> y, g"
 GROUPED = "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d]) * 0.2"
 VALUES = " * v[b,h // 2,j,e])"

@@ -155,8 +155,9 @@ class Matmul:
 
     @property
     def functions(self) -> Collection[str]:
-        """The functions of the epilogue."""
-        return self.epilogue.functions if self.epilogue is not None else frozenset()
+        """The functions of all epilogues."""
+        epilogues = (self.epilogue, *(each.epilogue for each in self.further))
+        return frozenset[str]().union(*(each.functions for each in epilogues if each is not None))
 
     @property
     def flops(self) -> int:

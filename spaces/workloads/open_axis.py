@@ -12,6 +12,9 @@ from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.product import Product
 from tilewright.spaces.workloads.workload import Workload
 
+SEVERAL = "several arrays are written"
+"""The reason why no axis of a product is open."""
+
 
 def opened(call: Call, workload: Workload, axis: str) -> Call:
     """Return the call of a kernel of a workload, the extent of whose ``axis`` is open, at the
@@ -65,7 +68,9 @@ def why_not_outermost(program: Program, axis: str, reduced: bool = False) -> str
 
 def why_no_open_rows(product: Product, axis: str) -> str | None:
     """Say why calls of a product cannot give the extent of an axis: rows alone can be open, where
-    they are the outermost axis."""
+    they are the outermost axis, and one array is written."""
+    if product.matmul.further:
+        return SEVERAL
     if axis != product.row or product.batch:
         return f"{axis} is not the rows of one product"
     return _why_not_outermost_of(product, axis)
@@ -74,6 +79,8 @@ def why_no_open_rows(product: Product, axis: str) -> str | None:
 def why_no_open_batch(product: Product, axis: str) -> str | None:
     """Say the same for the axis of a batch: the slowest one can be open, where it is the outermost
     axis."""
+    if product.matmul.further:
+        return SEVERAL
     if axis not in product.batch[:1]:
         return f"{axis} is not the slowest axis of a batch of products"
     return _why_not_outermost_of(product, axis)

@@ -7,11 +7,11 @@ batch of products, which all other axes of the output number, this is what each 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, prod
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.layout import Strided, strided
@@ -20,6 +20,10 @@ from tilewright.spaces.language.meaning import Meaning
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.matmul import Matmul, Operand
 from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.spaces.epilogue.expression import Epilogue
+    from tilewright.spaces.language.program import Program
 
 T = TypeVar("T")
 
@@ -50,6 +54,31 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Written:
+    """An output of ``product``, and the epilogue of each sum that is written there, if it has
+    one."""
+
+    product: Product
+    array: Operand
+    epilogue: Epilogue | None
+
+    @property
+    def is_fused(self) -> bool:
+        """Tell whether the sums go through an epilogue before they are written."""
+        return self.epilogue is not None
+
+    def at(self, row: Index, column: Index) -> Index:
+        """Return the elements from the start of one product's part to its entry (row, column)."""
+        return self.product.layout(self.array).index([row, column])
+
+    def value(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
+        """Compute an element from the sum ``total`` and the operands beside it, by name."""
+        return (
+            total if self.epilogue is None else self.epilogue.fold(meaning, {SUM: total, **beside})
+        )
+
+
+@dataclass(frozen=True)
 class Numbering:
     """One of ``count`` matrices, that at ``place``; each is ``step`` elements after the last."""
 
@@ -68,9 +97,8 @@ class Product:
     depth: str
     left: Operand
     right: Operand
-    buffers: tuple[int, ...] = ()
-    """Numbers of the buffers of :attr:`numbered` arrays in a call; none where these are in order.
-    """
+    program: Program | None = None
+    """The program of which it is a part, if calls take the arrays as that has them."""
     is_open: bool = False
     """True if each call gives its number of rows, at most :attr:`rows`, to the text of a kernel."""
 
@@ -83,9 +111,27 @@ class Product:
         return self.matmul
 
     @property
+    def inputs(self) -> Sequence[Array]:
+        """The arrays that calls read, in the order in which they take them."""
+        if self.program is None:
+            return self.matmul.inputs
+        return tuple(operand.stored for operand in self.program.operands)
+
+    @property
+    def outputs(self) -> Sequence[Array]:
+        """The arrays that calls write, in the order in which they take them."""
+        return self.matmul.outputs if self.program is None else self.program.outputs
+
+    @property
     def output(self) -> Operand:
-        """The array that is written."""
+        """The array that is written, or the first of them."""
         return self.matmul.output
+
+    @property
+    def written(self) -> tuple[Written, ...]:
+        """All arrays that are written."""
+        further = (Written(self, each.array, each.epilogue) for each in self.matmul.further)
+        return (Written(self, self.output, self.matmul.epilogue), *further)
 
     @property
     def rows(self) -> int:
@@ -161,30 +207,19 @@ class Product:
 
     @property
     def is_fused(self) -> bool:
-        """Tell whether the sums go through an epilogue before they are written."""
-        return self.matmul.epilogue is not None
+        """Tell whether sums go through an epilogue before they are written."""
+        return any(each.is_fused for each in self.written)
 
     @property
     def finished_arrays(self) -> int:
         """The number of arrays that are written after the sums, of these: the first output, if
         there is an epilogue, and all further ones."""
-        return self.is_fused + len(self.matmul.further)
+        return self.written[0].is_fused + len(self.matmul.further)
 
     @property
     def beside(self) -> tuple[Beside, ...]:
         """The operands that the epilogue reads."""
         return tuple(Beside(self, operand) for operand in self.matmul.epilogue_inputs)
-
-    def written(self, row: Index, column: Index) -> Index:
-        """Return the elements from the start of one product's output to its entry (row, column)."""
-        return self.layout(self.output).index([row, column])
-
-    def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
-        """Compute an element of the output from the sum ``total`` and the operands :attr:`beside`
-        it, by name.
-        """
-        epilogue = self.matmul.epilogue
-        return total if epilogue is None else epilogue.fold(meaning, {SUM: total, **beside})
 
     def layout(self, operand: Operand) -> Strided:
         """Return the place of an element in ``operand``: of (row, column), or of (row, depth) or

@@ -6,6 +6,7 @@ one, and all these have the same sums.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -22,9 +23,6 @@ from tilewright.spaces.workloads.product import (
 from tilewright.spaces.workloads.served import matmul_of, names_in_matmul
 from tilewright.spaces.workloads.stored_weights import with_matrices
 from tilewright.spaces.workloads.workload import Workload
-
-FACTORS = ("A", "B")
-"""The names of the factors of a ``matmul``."""
 
 
 def product_writing(
@@ -43,41 +41,34 @@ def product_writing(
 
 @lru_cache(maxsize=64)
 def _product(program: Program) -> Product | str:
-    found = list[tuple[str, Matmul, dict[str, str]]]()
+    found = list[Matmul]()
     for output in program.outputs:
         alone = _alone(program, output)
         made = matmul_of(alone)
         if isinstance(made, str):
             return made
-        found.append((output.name, made, dict(names_in_matmul(alone))))
-    found.sort(key=lambda each: each[1].epilogue is not None)
-    (name, first, names), *others = found
-    if clash := next((own for own, *_ in others if own in FACTORS), None):
-        return f"{clash} is written; allowed: other names than {' and '.join(FACTORS)}"
+        found.append(_named(made, names_in_matmul(alone)))
+    first, *others = sorted(found, key=lambda each: each.epilogue is not None)
     if reason := why_no_product(first):
         return reason
-    for _, other, own in others:
-        if (other.factors, other.output.order) != (first.factors, first.output.order) or any(
-            own[factor] != names[factor] for factor in FACTORS
-        ):
+    for other in others:
+        if (other.factors, other.output.order) != (first.factors, first.output.order):
             return "outputs lie in different orders; needs one"
     beside = dict[str, Operand]()
-    for operand in (o for _, each, _ in found for o in each.epilogue_inputs):
+    for operand in (operand for each in found for operand in each.epilogue_inputs):
         if beside.setdefault(operand.name, operand) != operand:
             return f"{operand.name} is read along different axes; needs the same for all outputs"
-    made = replace(
-        first,
-        output=replace(first.output, name=name),
-        epilogue_inputs=tuple(beside.values()),
-        further=tuple(
-            Further(replace(other.output, name=own), other.epilogue) for own, other, _ in others
-        ),
+    further = tuple(Further(other.output, other.epilogue) for other in others)
+    made = replace(first, epilogue_inputs=tuple(beside.values()), further=further)
+    return replace(orient(made), program=program)
+
+
+def _named(matmul: Matmul, names: Mapping[str, str]) -> Matmul:
+    """Return a product whose arrays have the names of a program."""
+    left, right, output = (
+        replace(array, name=names[array.name]) for array in (*matmul.factors, matmul.output)
     )
-    places = [array.name for array in (*program.operands, *program.outputs)]
-    product = orient(made)
-    factors = {factor: names[factor] for factor in FACTORS}
-    buffers = (places.index(factors.get(array.name, array.name)) for array in product.numbered)
-    return replace(product, buffers=tuple(buffers))
+    return replace(matmul, factors=(left, right), output=output)
 
 
 def _alone(program: Program, output: Output) -> Program:

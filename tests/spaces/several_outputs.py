@@ -30,7 +30,7 @@ PROGRAMS = {
     ),
     "names of a matmul": (
         "p: float32[i, k]; q: float32[j, k]; t[i, j] = sum[k](p[i, k] * q[j, k]); "
-        "C[i, j] = t[i, j] + 1; x[i, j] = relu(t[i, j]); -> x, C, t"
+        "C[i, j] = t[i, j] + 1; x[i, j] = relu(t[i, j]); B[i, j] = -t[i, j]; -> x, C, B, t"
     ),
     "a batch of three outputs": (
         "r: float32[l, i, j]; t[l, i, j] = sum[k](a[l, i, k] * b[l, k, j]); "

@@ -81,10 +81,7 @@ class BlockedTemplate(CpuTemplate):
         return ContractionCode(self.product, schedule.values, self.lanes, entry, **opened)
 
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
-        """Say why an axis cannot be open: only that of rows can, or the slowest of a batch, where
-        one array is written."""
-        if self.product.matmul.further:
-            return "it writes several arrays"
+        """Say why an axis cannot be open: only that of rows can, or the slowest of a batch."""
         why_not = why_no_open_batch if self.product.batch else why_no_open_rows
         return why_not(self.product, axis)
 

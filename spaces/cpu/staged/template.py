@@ -14,6 +14,7 @@ from tilewright.spaces.cpu.loops.template import CpuLoops
 from tilewright.spaces.cpu.ragged import prelude as ragged
 from tilewright.spaces.cpu.scan import prelude as scans
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.thin.template import Thin
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.cpu.windows.template import WindowsTemplate
 from tilewright.spaces.kernel import Kernel
@@ -138,7 +139,7 @@ def _serving(target: CpuTarget) -> Serving:
 
     others = [t for t in TEMPLATES.values() if not issubclass(t, Staged) and not t.last_resort]
     first = first_of(others, target)
-    blocked = (BlockedTemplate, WindowsTemplate)
+    blocked = (BlockedTemplate, Thin, WindowsTemplate)
     of_several = first_of([t for t in others if not issubclass(t, blocked)], target)
 
     def serving(workload: Workload) -> type[Template] | str:

@@ -9,10 +9,9 @@ from tilewright.spaces.algebra.layout import Layout
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.cpu.vectors.vector_code import VectorCode, loaded
-from tilewright.spaces.epilogue.expression import SUM, Epilogue
-from tilewright.spaces.language.text import Written
+from tilewright.spaces.language.text import Written as Text
 from tilewright.spaces.workloads.matmul import Operand
-from tilewright.spaces.workloads.product import Product
+from tilewright.spaces.workloads.product import Product, Written
 
 
 def finish_function(
@@ -32,30 +31,28 @@ def finish_function(
     runs over vectors in L1 and not over accumulators in registers: one copy of the epilogue serves
     all tile shapes, at the price of one load and one store for each vector.
     """
-    matmul = product.matmul
-    first = [("c", matmul.output, matmul.epilogue)]
-    further = [(operand_name(f.array.name), f.array, f.epilogue) for f in matmul.further]
-    unfinished = own_sums or matmul.epilogue is not None
-    written = [*(first if unfinished else ()), *further]
+    first, *further = product.written
+    named = [("c", first), *((operand_name(each.array.name), each) for each in further)]
+    unfinished = named if own_sums or first.is_fused else named[1:]
     arguments = [
-        *(f"{C_TYPES[array.dtype]} *{pointer}" for pointer, array, _ in (*first, *further)),
+        *(f"{C_TYPES[each.array.dtype]} *{pointer}" for pointer, each in named),
         *(
             f"const {C_TYPES[operand.dtype]} *{operand_name(operand.name)}"
-            for operand in matmul.epilogue_inputs
+            for operand in product.matmul.epilogue_inputs
         ),
     ]
 
     def body(indices: Sequence[Index]) -> list[str]:
         i, j = indices
 
-        def store(pointer: str, array: Operand, epilogue: Epilogue | None) -> str:
-            at = f"{pointer} + {product.layout(array).emit(i, j)}"
-            return f"tw_store_most_{array.dtype}({at}, {_value(product, epilogue, i, j)}, left);"
+        def store(pointer: str, written: Written) -> str:
+            at = f"{pointer} + {product.layout(written.array).emit(i, j)}"
+            return f"tw_store_most_{written.array.dtype}({at}, {_value(written, i, j)}, left);"
 
         return [
             f"const long left = columns - {j};",
             f"const vf x = tw_load_most_float32(s + {sums.emit(i, j)}, left);",
-            *(store(*each) for each in written),
+            *(store(*each) for each in unfinished),
         ]
 
     tile = repeat(rows, vectors) * spatial(1, lanes)
@@ -73,13 +70,11 @@ def operand_name(name: str) -> str:
     return f"e_{name}"
 
 
-def _value(product: Product, epilogue: Epilogue | None, i: Index, j: Index) -> str:
-    """Return an epilogue of ``x`` as a vector expression."""
-    if epilogue is None:
-        return "x"
-    beside = product.matmul.epilogue_inputs
-    loads = {o.name: Written(_load(product, o, i, j)) for o in beside}
-    return epilogue.fold(VectorCode(), {SUM: Written("x"), **loads}).text
+def _value(written: Written, i: Index, j: Index) -> str:
+    """Return what is written of ``x`` as a vector expression."""
+    product = written.product
+    loads = {o.name: Text(_load(product, o, i, j)) for o in product.matmul.epilogue_inputs}
+    return written.value(VectorCode(), Text("x"), loads).text
 
 
 def _load(product: Product, operand: Operand, i: Index, j: Index) -> str:

@@ -85,13 +85,14 @@ def pointers(product: Product, left: Stream, right: Stream, number: Index = _FIR
     product ``number`` of a batch."""
     lines = []
     streams = {product.left.name: left, product.right.name: right}
-    for i, operand in enumerate(product.numbered):
+    places = [array.name for array in (*product.inputs, *product.outputs)]
+    for operand in product.numbered:
         stream = streams.get(operand.name)
         c_type = stream.c_type if stream else C_TYPES[operand.dtype]
         written = any(operand is output for output in product.matmul.outputs)
         constant = "" if written else "const "
         start = product.start(operand, number) // (2 if stream and stream.dtype == PAIR else 1)
-        place = f"call->buffers[{product.buffers[i] if product.buffers else i}]"
+        place = f"call->buffers[{places.index(operand.name)}]"
         if start.value != 0:
             place = f"({constant}{c_type} *){place} + {start.text}"
         lines.append(f"{constant}{c_type} *{pointer(product, operand)} = {place};")

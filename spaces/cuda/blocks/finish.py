@@ -9,17 +9,20 @@ from math import prod
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.cuda import scalar_math
 from tilewright.spaces.cuda.abi import C_TYPES, parameters
-from tilewright.spaces.cuda.blocks.implicit import PlacedBeside, Tiled
+from tilewright.spaces.cuda.blocks.implicit import PlacedBeside, PlacedOutput, Tiled
 from tilewright.spaces.cuda.blocks.segments import PRELUDE, number_of, reads_tables, row_end
 from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import arguments
 from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.product import Beside
+from tilewright.spaces.workloads.product import Beside, Written
 
 SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
 """The C types of sums by their dtype."""
+
+AnyWritten = Written | PlacedOutput
+"""An output and what is written there."""
 
 _WHOLE = "whole_"
 
@@ -69,13 +72,13 @@ def signature(product: Tiled, workspace: bool = False, maps: Sequence[str] = ())
     """Return the C parameters of an entry.
 
     The product's operands are called ``left``, ``right`` and ``output``, tensor maps as ``maps``
-    says; epilogue operands get a prefix that keeps clear of C's words and of our names. In a batch,
-    these are the names of one product's parts, which :func:`numbered_parts` declares; the
-    parameters have another prefix.
+    says; operands of epilogues and further outputs get a prefix that keeps clear of C's words and
+    of our names. In a batch, these are the names of one product's parts, which
+    :func:`numbered_parts` declares; the parameters have another prefix.
     """
     inputs, outputs = (
         [replace(o, name=parameter_name(product, o)) for o in operands]
-        for operands in (product.whole.inputs, product.whole.outputs)
+        for operands in (product.inputs, product.outputs)
     )
     return parameters(arguments(inputs, outputs), workspace, maps, product.is_open)
 
@@ -88,7 +91,7 @@ def parameter_name(product: Tiled, operand: Array) -> str:
 def operand_name(product: Tiled, operand: Array) -> str:
     """Return the C name of an operand, or of one product's part of it; see :func:`signature`."""
     own = {"left": product.left, "right": product.right, "output": product.output}
-    return next((name for name, o in own.items() if o is operand), f"e_{operand.name}")
+    return next((name for name, o in own.items() if o.name == operand.name), f"e_{operand.name}")
 
 
 def numbered_parts(product: Tiled, operands: Sequence[Array], number: Index) -> list[str]:
@@ -96,11 +99,10 @@ def numbered_parts(product: Tiled, operands: Sequence[Array], number: Index) -> 
     batch."""
     if not product.batch:
         return []
-    lines = []
+    lines, written = [], {output.name for output in product.outputs}
     for operand in operands:
-        name, constant = operand_name(product, operand), "const "
-        if operand is product.output:
-            constant = ""
+        name = operand_name(product, operand)
+        constant = "" if operand.name in written else "const "
         start = product.start(operand, number)
         place = f"{_WHOLE}{name}" + ("" if start.value == 0 else f" + {start.text}")
         lines.append(f"{constant}{C_TYPES[operand.dtype]} *const {name} = {place};")
@@ -114,7 +116,7 @@ def batch_parts(product: Tiled) -> list[str]:
 
 @dataclass(frozen=True)
 class Finish:
-    """The code that writes sums of ``product``, in the C type of its accumulator, to the output.
+    """The code that writes sums of ``product``, in the C type of its accumulator, to its outputs.
 
     Tiles have ``block_rows`` x ``block_columns`` elements; only where these do not divide the
     output is an index tested: against its extent, or against the ``first`` (row, column) that no
@@ -130,16 +132,22 @@ class Finish:
 
     @property
     def output(self) -> Array:
-        """The array that is written."""
+        """The array that is written, or the first of them."""
         return self.product.output
+
+    @property
+    def written(self) -> tuple[AnyWritten, ...]:
+        """All arrays that are written, and what is written there."""
+        return self.product.written
 
     def vector(self, width: int) -> int:
         """Return the most elements, a power of two up to ``width``, that one store may write.
 
-        Such stores are aligned wherever the output's rows start.
+        Such stores are aligned wherever the rows of outputs start.
         """
-        while width > 1 and (
-            self.product.run(self.output) % width or width * self.output.element.bytes > 16
+        arrays = [written.array for written in self.written]
+        while width > 1 and any(
+            self.product.run(array) % width or width * array.element.bytes > 16 for array in arrays
         ):
             width //= 2
         return width
@@ -166,19 +174,20 @@ class Finish:
         sums: Sequence[str],
         results: Sequence[str],
         elements: Sequence[str] = (),
+        number: int = 0,
     ) -> list[str]:
         """Print how neighbours in a row are finished into the floats ``results``, without a store.
 
-        Those outside of the output may stay as they are. For float32 sums. ``elements`` are those
-        of the operand ``fetched``, as floats.
+        They are elements of output ``number``. Those outside of it may stay as they are. For
+        float32 sums. ``elements`` are those of the operand ``fetched``, as floats.
         """
-        width = self.vector(len(sums))
+        width, written = self.vector(len(sums)), self.written[number]
         lines = []
         for start in range(0, len(sums), width):
             pairs = zip(results[start : start + width], sums[start : start + width], strict=True)
             given = elements[start : start + width] or [""] * width
             numbers = [
-                f"{result} = {self._number(total, i, width, given[i])};"
+                f"{result} = {self._number(written, total, i, width, given[i])};"
                 for i, (result, total) in enumerate(pairs)
             ]
             loads = self._all_loads(row, column + start, width)
@@ -189,14 +198,19 @@ class Finish:
     def _store(
         self, row: Index, column: Index, sums: Sequence[str], given: Sequence[str]
     ) -> list[str]:
-        place = f"output + {self.product.written(row, column).text}"
-        values = [self._value(total, i, len(sums), given[i]) for i, total in enumerate(sums)]
-        kind = C_TYPES[self.output.dtype]
-        body = [
-            *self._all_loads(row, column, len(sums)),
-            f"const {kind} finished[{len(sums)}] = {{{', '.join(values)}}};",
-            f"tw::store_global<{len(sums)}>({place}, finished);",
-        ]
+        width = len(sums)
+        body = self._all_loads(row, column, width)
+        for number, written in enumerate(self.written):
+            kind = C_TYPES[written.array.dtype]
+            place = f"{operand_name(self.product, written.array)} + {written.at(row, column).text}"
+            finished = f"finished{number or ''}"
+            values = [
+                self._value(written, total, i, width, given[i]) for i, total in enumerate(sums)
+            ]
+            body += [
+                f"const {kind} {finished}[{width}] = {{{', '.join(values)}}};",
+                f"tw::store_global<{width}>({place}, {finished});",
+            ]
         return _guarded(self._tests(row, column), body)
 
     def _tests(self, row: Index, column: Index) -> list[str]:
@@ -257,26 +271,26 @@ class Finish:
     def _double(self) -> bool:
         return self.product.whole.accumulator == "float64"
 
-    def _value(self, total: str, i: int, width: int, given: str) -> str:
-        """Return C text of element ``i`` of ``width`` of the output, in its own type."""
-        output = self.output.dtype
-        number = self._number(total, i, width, given)
+    def _value(self, written: AnyWritten, total: str, i: int, width: int, given: str) -> str:
+        """Return C text of element ``i`` of ``width`` of an output, in its own type."""
+        output = written.array.dtype
+        number = self._number(written, total, i, width, given)
         if output == ("float64" if self._double else "float32"):
             return number
-        if not self.product.is_fused and output == sum_dtype(self.product):
+        if not written.is_fused and output == sum_dtype(self.product):
             return total
         return f"tw::from_float<{C_TYPES[output]}>({number})"
 
-    def _number(self, total: str, i: int, width: int, given: str = "") -> str:
+    def _number(self, written: AnyWritten, total: str, i: int, width: int, given: str = "") -> str:
         """Return C text of the same before it is rounded: a float, or a double of double sums."""
         x = total if self._double else _as_float(total, sum_dtype(self.product))
-        if not self.product.is_fused:
+        if not written.is_fused:
             return x
         elements = {each.name: Value(self._element(each, i, width)) for each in self._loaded}
         if self.fetched:
             elements[self.fetched] = Value(given)
         code = ScalarCode(real="double" if self._double else "float")
-        return self.product.finished(code, Value(x), elements).text
+        return written.value(code, Value(x), elements).text
 
     def _element(self, beside: Beside | PlacedBeside, i: int, width: int) -> str:
         """Return C text of the number that :meth:`_loads` has read for element ``i``."""

@@ -82,7 +82,7 @@ class GridCode(Plan, ABC):
 
     def kernel(self, prelude: str) -> Kernel:
         """Return the kernel with its launch; ``prelude`` defines what the epilogue calls."""
-        whole = self.product.whole
+        product = self.product
         launch = Launch(
             self.grid.blocks,
             (self.threads, 1, 1),
@@ -91,7 +91,7 @@ class GridCode(Plan, ABC):
         )
         call = Call(
             self.entry,
-            arguments(whole.inputs, whole.outputs),
+            arguments(product.inputs, product.outputs),
             self.partial.workspace_bytes,
             self.partial.zeroed_bytes,
             (launch,),

@@ -8,7 +8,7 @@ attributes that kernels read of a :class:`~spaces.workloads.product.Product`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, TypeVar
@@ -18,13 +18,19 @@ from tilewright.spaces.cuda.blocks.batch import product_number, x_numbers
 from tilewright.spaces.cuda.blocks.gathered import MOST, Gathered, at, digits, run_of
 from tilewright.spaces.derivation.products.addresses import Address
 from tilewright.spaces.derivation.products.reach import Reach
-from tilewright.spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
+from tilewright.spaces.derivation.products.view import (
+    Finished,
+    PlacedProduct,
+    extent,
+    written_product_of,
+)
 from tilewright.spaces.language.meaning import Meaning
 from tilewright.spaces.language.program import Operand, Output
 from tilewright.spaces.language.tree import Expression
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.open_axis import why_no_open_rows, why_not_outermost
-from tilewright.spaces.workloads.product import Product, product_of
+from tilewright.spaces.workloads.open_axis import SEVERAL, why_no_open_rows, why_not_outermost
+from tilewright.spaces.workloads.product import Product
+from tilewright.spaces.workloads.several import product_writing
 from tilewright.spaces.workloads.workload import Workload
 
 T = TypeVar("T")
@@ -58,6 +64,32 @@ class PlacedBeside:
         """Return the offset from the array's start, in elements."""
         values = self.product.values(row, column)
         return at(self.place.offset, values) + self.place.offset.constant
+
+
+@dataclass(frozen=True)
+class PlacedOutput:
+    """An output ``array``, the offset of whose elements and what is written there ``own`` says."""
+
+    product: ImplicitProduct
+    array: Output
+    own: Finished
+
+    @property
+    def is_fused(self) -> bool:
+        """True if an epilogue makes the elements from sums."""
+        return self.own.value != self.product.view.sum
+
+    def at(self, row: Index, column: Index) -> Index:
+        """Return the elements from the start of one product's part to its entry (row, column)."""
+        place = self.own.offset.without(self.product.batch)
+        return at(place, self.product.values(row, column)) + place.constant
+
+    def value(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
+        """Return an element, made of its sum ``total`` and of the operands beside it, by name.
+
+        ``meaning`` says how operations compute.
+        """
+        return self.own.value.fold(meaning, self.product.known(total, beside).get)
 
 
 @dataclass(frozen=True)
@@ -120,9 +152,28 @@ class ImplicitProduct:
         return self.workload.program.operand[self.view.right.operand.name]
 
     @property
+    def inputs(self) -> Sequence[Array]:
+        """The arrays that calls read, in the order in which they take them."""
+        return self.workload.inputs
+
+    @property
+    def outputs(self) -> Sequence[Array]:
+        """The arrays that calls write, in the order in which they take them."""
+        return self.workload.outputs
+
+    @property
     def output(self) -> Output:
-        """The array that is written."""
-        return self.workload.program.outputs[0]
+        """The array that is written, or the first of them."""
+        return self.written[0].array
+
+    @cached_property
+    def written(self) -> tuple[PlacedOutput, ...]:
+        """All arrays that are written."""
+        outputs, finished = self.workload.program.outputs, self.view.finished
+        if len(finished) == 1:
+            return (PlacedOutput(self, outputs[0], finished[0]),)
+        own = {output.name: output for output in outputs}
+        return tuple(PlacedOutput(self, own[each.output.name], each) for each in finished)
 
     @cached_property
     def gathered(self) -> tuple[Gathered, Gathered]:
@@ -149,8 +200,10 @@ class ImplicitProduct:
         They do so from each multiple of a power of two that divides this number; it is 1 along rows
         in segments, which begin anywhere.
         """
-        if operand is self.output:
-            return run_of(Address(self.output.name, self.view.offset, (), None), self.view.columns)
+        for written in self.written:
+            if operand is written.array:
+                place = Address(operand.name, written.own.offset, (), None)
+                return run_of(place, self.view.columns)
         if self.view.segments and operand is self.left and not self.left_runs_deep:
             return 1
         return self.gathered[operand is self.right].run
@@ -167,19 +220,20 @@ class ImplicitProduct:
     @property
     def numbered(self) -> tuple[Array, ...]:
         """The arrays that each product of a batch has parts of."""
-        return self.left, self.right, self.output
+        return self.left, self.right, *(each.array for each in self.written)
 
     def start(self, operand: Array, number: Index) -> Index:
         """Return the elements from the start of ``operand`` to the part of product ``number``."""
         view = self.view
-        places = (view.left.place.offset, view.right.place.offset, view.offset)
+        written = (each.own.offset for each in self.written)
+        places = (view.left.place.offset, view.right.place.offset, *written)
         form = next(p for o, p in zip(self.numbered, places, strict=True) if o is operand)
         return at(form.part(self.batch), digits(self.view.batch, number))
 
     @property
     def is_fused(self) -> bool:
-        """True if an epilogue makes the output's elements from sums."""
-        return self.view.fused
+        """True if an epilogue makes elements from sums."""
+        return any(each.is_fused for each in self.written)
 
     @cached_property
     def beside(self) -> tuple[PlacedBeside, ...]:
@@ -189,11 +243,6 @@ class ImplicitProduct:
             PlacedBeside(self, f"{i}", operands[read.name], place)
             for i, (read, place) in enumerate(self.view.places.items())
         )
-
-    def written(self, row: Index, column: Index) -> Index:
-        """Return the elements from the start of one product's output to its entry (row, column)."""
-        place = self.view.offset.without(self.batch)
-        return at(place, self.values(row, column)) + place.constant
 
     @property
     def number(self) -> Index:
@@ -210,15 +259,13 @@ class ImplicitProduct:
             **digits(self.view.columns, column),
         }
 
-    def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
-        """Return an element of the output, made of its sum ``total`` and of operands.
+    def known(self, total: T, beside: Mapping[str, T]) -> Mapping[Expression, T]:
+        """Return what outputs are made of: the sum ``total``, and the operands' values.
 
-        ``beside`` gives the operands' values by the names in :attr:`beside`; ``meaning`` says how
-        operations compute.
+        ``beside`` gives these by the names in :attr:`beside`.
         """
         known: dict[Expression, T] = {self.view.sum: total}
-        known |= {read: beside[f"{i}"] for i, read in enumerate(self.view.places)}
-        return self.view.value.fold(meaning, known.get)
+        return known | {read: beside[f"{i}"] for i, read in enumerate(self.view.places)}
 
 
 Tiled = Product | ImplicitProduct
@@ -230,9 +277,10 @@ def tiled_product_of(workload: Workload) -> Tiled | str:
 
     Factors that are no matrices in memory are gathered.
     """
-    if workload.matmul:
-        return product_of(workload, sliced=True)
-    view = placed_product_of(workload)
+    found = product_writing(workload, sliced=True)
+    if workload.matmul or isinstance(found, Product):
+        return found
+    view = written_product_of(workload)
     if isinstance(view, str):
         return view
     product = ImplicitProduct(workload, view)
@@ -245,6 +293,8 @@ def why_no_open_product(product: Tiled, axis: str) -> str | None:
     if isinstance(product, Product):
         return why_no_open_rows(product, axis)
     program, view = product.workload.program, product.view
+    if view.further:
+        return SEVERAL
     first = view.rows[0] if view.rows else None
     if first is None or (first.axis, first.extent) != (axis, program.extent.get(axis)):
         return f"{axis} is not the slowest axis of the rows"

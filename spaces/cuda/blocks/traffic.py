@@ -100,7 +100,7 @@ def grid_quantities(
         "register_bytes": total_steps * blocks.step_register_bytes,
         "near_bytes": near,
         "packing_bytes": exchange,
-        "epilogue_elements": tiles * tile_elements,
+        "epilogue_elements": tiles * tile_elements * len(product.written),
         "vector_fraction": blocks.vector_fraction,
         "intensity": blocks.step_multiplies / np.maximum(blocks.step_loads, 1),
         "main_loop_trips": ceil_div(steps, splits),
@@ -136,7 +136,7 @@ def _from_memory(
     broad = long * blocks.columns / product.reuse(product.right)
     loaded = waves * (tall + broad) * product.terms * float(element)
     everything = float(product.whole.least_bytes)
-    streamed = loaded * product.batches + product.output.bytes
+    streamed = loaded * product.batches + sum(each.array.bytes for each in product.written)
     at_work = np.clip(slots / (columns["splits"] * rows * wide), 1, product.batches)
     fits = everything / product.batches * at_work <= USABLE * target.l2_bytes
     main = np.where(fits, everything, np.maximum(streamed, everything))

@@ -47,8 +47,8 @@ class HopperCode:
             tensor_maps=tuple(self.tensor_maps.values()),
             open_grid=plan.grid.open_grid,
         )
-        whole, workspace = plan.product.whole, plan.split.workspace_bytes
-        given = arguments(whole.inputs, whole.outputs)
+        workspace = plan.split.workspace_bytes
+        given = arguments(plan.product.inputs, plan.product.outputs)
         call = Call(self.entry, given, workspace, workspace, (launch,))
         return Kernel(Source("cuda", prelude, self.source), call)
 

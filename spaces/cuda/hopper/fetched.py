@@ -16,9 +16,9 @@ def fetched_of(product: Tiled) -> Operand | None:
     """Return the first operand of the epilogue with the output's axes, dtype and strides.
 
     None if there is none, if the product is no plain one of matrices, if its rows come in segments,
-    or if TMA cannot store the output in elements of 2 or 4 bytes.
+    if several arrays are written, or if TMA cannot store the output in elements of 2 or 4 bytes.
     """
-    if not isinstance(product, Product) or segments_of(product):
+    if not isinstance(product, Product) or len(product.written) > 1 or segments_of(product):
         return None
     if why_no_tensor_map(product.output):
         return None

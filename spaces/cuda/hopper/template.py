@@ -82,8 +82,9 @@ class Hopper(WarpgroupTemplate):
         for operand in (product.left, product.right):
             if operand.dtype not in ELEMENTS or operand.dtype != product.left.dtype:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(ELEMENTS)}"
-        if product.output.element.is_integer:
-            return f"the output is {product.output.dtype}; allowed: floating point"
+        for written in product.written:
+            if written.array.element.is_integer:
+                return f"the output is {written.array.dtype}; allowed: floating point"
         if isinstance(product, ImplicitProduct):
             return why_no_placed_map(product)
         return _why_no_matrix_map(product)
@@ -236,7 +237,7 @@ def _why_no_matrix_map(product: Product) -> str | None:
             )
         if reason := why_no_tensor_map(operand):
             return reason
-    operands = (product.left, product.right, product.output)
+    operands = (product.left, product.right, *(each.array for each in product.written))
     most = max(len(product.numbering(operand, Index())) for operand in operands)
     if most > MOST_NUMBERS:
         return f"{most} strides lead from matrix to matrix; allowed: {MOST_NUMBERS}"

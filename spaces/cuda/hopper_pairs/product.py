@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, why_not_implicit
 from tilewright.spaces.derivation.products.pairs import Pair, pair_in
-from tilewright.spaces.language.meaning import Meaning
 from tilewright.spaces.language.program import Operand
 from tilewright.spaces.language.tree import Expression
 from tilewright.spaces.workloads.workload import Workload
@@ -32,11 +31,9 @@ class PairedProduct(ImplicitProduct):
         """The other product's factor along columns."""
         return self.workload.program.operand[self.pair.twin.operand.name]
 
-    def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
-        """Return an element of the output, made of both sums and the operands beside them."""
-        known: dict[Expression, T] = {self.view.sum: total, self.pair.other: beside[OTHER]}
-        known |= {read: beside[f"{i}"] for i, read in enumerate(self.view.places)}
-        return self.view.value.fold(meaning, known.get)
+    def known(self, total: T, beside: Mapping[str, T]) -> Mapping[Expression, T]:
+        """Return what the output is made of: both sums, and the operands' values."""
+        return {**super().known(total, beside), self.pair.other: beside[OTHER]}
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, why_not_implicit
+from tilewright.spaces.cuda.blocks.implicit import (
+    ImplicitProduct,
+    PlacedOutput,
+    why_not_implicit,
+)
 from tilewright.spaces.cuda.chained.kinds import HALVES
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
 from tilewright.spaces.derivation.products.splitting import Part
@@ -22,10 +27,10 @@ class ReducedProduct(ImplicitProduct):
 
     chained: Chained
 
-    @property
-    def output(self) -> Output:
+    @cached_property
+    def written(self) -> tuple[PlacedOutput, ...]:
         """The scores, as an array that never exists."""
-        return self.view.output
+        return (PlacedOutput(self, self.view.output, self.view.finished[0]),)
 
     @property
     def is_fused(self) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from tilewright.spaces.cuda.blocks.template import BlockTemplate
 from tilewright.spaces.cuda.chained.template import CudaChained
 from tilewright.spaces.cuda.chained_deep.template import ChainedDeep
+from tilewright.spaces.cuda.hopper.template import Hopper
 from tilewright.spaces.cuda.hopper_pairs.template import HopperPairs
 from tilewright.spaces.cuda.hopper_reduced.template import HopperReduced
 from tilewright.spaces.cuda.loops.template import CudaLoops
 from tilewright.spaces.cuda.rows.template import CudaRows
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.thin.template import CudaThin
+from tilewright.spaces.cuda.windows.template import CudaWindows
 from tilewright.spaces.derivation.rows.served import why_product
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.staged.division import ON_GPU, cheaper, divided
@@ -65,6 +68,7 @@ def _serving(target: CudaTarget) -> Serving:
     Rows multiply no matrices here, products of few rows have the template that is for them, and
     pairs of products are in one kernel anyway. So are chains of deep products, and rows with sums
     over all of them, but several kernels may be faster: they multiply, or add, as such alone do.
+    Parts with several outputs have the templates that they had in the first version of this one.
     """
     from tilewright.spaces.cuda.templates import TEMPLATES  # late: one of them imports this
 
@@ -73,9 +77,13 @@ def _serving(target: CudaTarget) -> Serving:
     others: list[type[Template]] = [CudaThin, *kernels]
     first = first_of(others, target)
     without_rows = first_of([t for t in others if t is not CudaRows], target)
+    tiled = (BlockTemplate, CudaRows, CudaThin, CudaWindows, Hopper)
+    of_several = first_of([t for t in others if not issubclass(t, tiled)], target)
 
     def serving(workload: Workload) -> type[Template] | str:
         multiplies = not workload.matmul and why_product(workload.program)
+        if multiplies and len(workload.outputs) > 1:
+            return of_several(workload)
         found = (without_rows if multiplies else first)(workload)
         idle = found is CudaChained and CudaChained.leaves_idle(workload, target)
         apart = found is CudaRows and CudaRows.sums_over_rows(workload)

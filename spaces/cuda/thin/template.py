@@ -30,7 +30,8 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.open_axis import why_no_open_rows
-from tilewright.spaces.workloads.product import orient, product_of
+from tilewright.spaces.workloads.product import Product
+from tilewright.spaces.workloads.several import product_writing
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -45,8 +46,9 @@ class CudaThin(CudaTemplate):
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        assert workload.matmul
-        self.product = orient(workload.matmul)
+        product = product_writing(workload, sliced=True)
+        assert isinstance(product, Product)
+        self.product = product
         self.sizes = ThinSizes(self.product)
         self.decisions = _decisions(self.sizes)
         self.rules = tuple(thin_rules(self.sizes, self.cuda, self.decisions))
@@ -60,7 +62,7 @@ class CudaThin(CudaTemplate):
         for operand in workload.operands:
             if operand.dtype.startswith("float8") and not cuda.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {cuda.name} does not convert"
-        product = product_of(workload, sliced=True)
+        product = product_writing(workload, sliced=True)
         if isinstance(product, str):
             return product
         if reason := why_no_finish(product) or why_no_sum(product):

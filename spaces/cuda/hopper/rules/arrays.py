@@ -96,13 +96,9 @@ def _trimming_rules() -> list[Rule]:
 
 
 def store_rules(sizes: HopperSizes) -> list[Rule]:
-    """Return rules by which the output is staged in shared memory only where TMA can write it."""
-    product, output = sizes.product, sizes.product.output
-    reason = why_no_tensor_map(output)
-    if isinstance(product, ImplicitProduct):
-        reason = why_no_placed_output(product)
-    if output.element.bytes not in (2, 4):
-        reason = f"{output.name} is {output.dtype}; elements of 2 or 4 bytes are staged"
+    """Return rules by which outputs are staged in shared memory only where TMA can write them."""
+    product = sizes.product
+    reason = _why_not_staged(product)
     return [
         Rule(
             "store_buffers",
@@ -112,6 +108,21 @@ def store_rules(sizes: HopperSizes) -> list[Rule]:
         ),
         *(_image_rules(sizes, product) if isinstance(product, ImplicitProduct) else ()),
     ]
+
+
+def _why_not_staged(product: Tiled) -> str | None:
+    """Return why outputs cannot go through shared memory, in words; None if they can."""
+    outputs = [written.array for written in product.written]
+    for output in outputs:
+        if output.element.bytes not in (2, 4):
+            return f"{output.name} is {output.dtype}; elements of 2 or 4 bytes are staged"
+    if len({output.element.bytes for output in outputs}) > 1:
+        kinds = " and ".join(output.dtype for output in outputs)
+        return f"outputs are {kinds}; elements of one size share buffers"
+    if isinstance(product, ImplicitProduct):
+        several = "one output in places is staged" if len(outputs) > 1 else None
+        return several or why_no_placed_output(product)
+    return next(filter(None, map(why_no_tensor_map, outputs)), None)
 
 
 def _image_rules(sizes: HopperSizes, product: ImplicitProduct) -> list[Rule]:

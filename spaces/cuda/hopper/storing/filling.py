@@ -62,7 +62,7 @@ class BufferFill:
 
     def _matrices(self, m: Index, n: Index) -> list[str]:
         """Print how elements of 16 bits are stored by stmatrix, four 8 x 8 matrices at a time."""
-        kind = C_TYPES[self.sums.finish.output.dtype]
+        kind = C_TYPES[self.buffer.written.array.dtype]
         pairs = [f"tw::pack2<{kind}>(value[{i}], value[{i + 1}])" for i in range(0, 8, 2)]
 
         def body(indices: tuple[Index, ...]) -> list[str]:
@@ -87,7 +87,7 @@ class BufferFill:
 
     def _fetched_matrices(self, first: tuple[Index, Index]) -> list[str]:
         """Print the declaration of ``beside``, what was fetched for four matrices."""
-        kind = C_TYPES[self.sums.finish.output.dtype]
+        kind = C_TYPES[self.buffer.written.array.dtype]
         return [
             "u32 held[4];",
             *self._each_row(first, f"tw::ldmatrix_x4{self._suffix}(held, {{}});"),

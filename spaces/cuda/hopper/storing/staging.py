@@ -15,7 +15,7 @@ from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.layout import Layout, row_major, swizzled
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.cuda.abi import C_TYPES
-from tilewright.spaces.cuda.blocks.finish import Finish
+from tilewright.spaces.cuda.blocks.finish import AnyWritten, Finish, operand_name
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
 from tilewright.spaces.cuda.blocks.unrolled import unrolled
 from tilewright.spaces.cuda.hopper.images import images_of, output_map
@@ -32,13 +32,19 @@ class StagingBuffer:
     They are as many rows and columns of the output or, if ``swapped``, columns and rows. A panel of
     it has as many columns as TMA stores at a time. Lines read ``buffer``, its address, and ``row0``
     and ``column0``, the position in the output of the warpgroup's first sum; (m, n) is the position
-    of the buffer's first element among these sums.
+    of the buffer's first element among these sums. It is for output ``number``.
     """
 
     finish: Finish
     swapped: bool
     columns: int
     fetched: Operand | None
+    number: int = 0
+
+    @property
+    def written(self) -> AnyWritten:
+        """The output, and what is written there."""
+        return self.finish.written[self.number]
 
     @property
     def bytes(self) -> int:
@@ -48,7 +54,7 @@ class StagingBuffer:
     @property
     def element_bytes(self) -> int:
         """Bytes of an element of the output."""
-        return self.finish.output.element.bytes
+        return self.written.array.element.bytes
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -73,6 +79,11 @@ class StagingBuffer:
         """Return C text of the address of an element at (row, column) of the output."""
         return (index("buffer") + self._layout.index([row, column]) * self.element_bytes).text
 
+    @property
+    def map_name(self) -> str:
+        """The name of :attr:`tensor_map` in C."""
+        return f"output_map{self.number or ''}"
+
     @cached_property
     def tensor_map(self) -> TensorMapSpec:
         """The map by which a panel of the buffer is stored to the output."""
@@ -81,7 +92,8 @@ class StagingBuffer:
         if isinstance(made, ImplicitProduct):
             return output_map(made, box, self._panel * self.element_bytes)
         axes = (made.column, made.row)
-        return matrix_map(made, made.output, axes, box, self._panel * self.element_bytes)
+        written = made.written[self.number].array
+        return matrix_map(made, written, axes, box, self._panel * self.element_bytes)
 
     @cached_property
     def fetched_map(self) -> TensorMapSpec:
@@ -94,13 +106,15 @@ class StagingBuffer:
     def send(self, m: Index, n: Index) -> list[str]:
         """Print how one thread stores the buffer to the output."""
         made = self.finish.product
-        rank, matrix = matrix_of(made)
+        output = made.written[self.number].array if isinstance(made, Product) else None
+        rank, matrix = matrix_of(made, output)
         images = images_of(made) if isinstance(made, ImplicitProduct) else None
         run = images.columns if images and images.count > 1 else 0
         if run:
             rank = "3d"
         return [
-            f"tw::tma_store_{rank}(&output_map, {(index('buffer') + offset).text}, {at}{matrix});"
+            f"tw::tma_store_{rank}(&{self.map_name}, "
+            f"{(index('buffer') + offset).text}, {at}{matrix});"
             for offset, at in self._panels(m, n, run)
         ]
 
@@ -134,11 +148,12 @@ class StagingBuffer:
         """
         rows, columns = self.shape
         width = self.finish.vector(16 // self.element_bytes)
-        wide, kind = columns // width, C_TYPES[self.finish.output.dtype]
+        wide, kind = columns // width, C_TYPES[self.written.array.dtype]
+        output = operand_name(self.finish.product, self.written.array)
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             r, c = indices[0], indices[1] * width
-            at = f"output + {self.finish.product.written(row + r, column + c).text}"
+            at = f"{output} + {self.written.at(row + r, column + c).text}"
             return [
                 f"if ({(row + r).text} < end_row && {(column + c).text} < "
                 f"{self.finish.product.columns}) {{",

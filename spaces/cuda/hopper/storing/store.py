@@ -6,7 +6,7 @@ memory, which TMA stores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import gcd
@@ -64,7 +64,8 @@ class TileStore:
     @property
     def tensor_maps(self) -> dict[str, TensorMapSpec]:
         """The maps of what TMA stores and fetches, by the names of the kernel's parameters."""
-        maps = {"output_map": self._buffer.tensor_map} if self.is_staged else {}
+        buffers = self._buffers if self.is_staged else ()
+        maps = {buffer.map_name: buffer.tensor_map for buffer in buffers}
         return maps | ({"fetched_map": self._buffer.fetched_map} if self.fetched else {})
 
     @cached_property
@@ -72,8 +73,14 @@ class TileStore:
         return GroupSums(self.finish, self.swapped, self.columns, self.fetched is not None)
 
     @cached_property
+    def _buffers(self) -> tuple[StagingBuffer, ...]:
+        """A buffer as it is for each output."""
+        about = (self.finish, self.swapped, self.chunk, self.fetched)
+        return tuple(StagingBuffer(*about, i) for i in range(len(self.finish.written)))
+
+    @property
     def _buffer(self) -> StagingBuffer:
-        return StagingBuffer(self.finish, self.swapped, self.chunk, self.fetched)
+        return self._buffers[0]
 
     # -- lines -------------------------------------------------------------------------------------
 
@@ -135,20 +142,28 @@ class TileStore:
     # -- through shared memory ---------------------------------------------------------------------
 
     def _staged_chunk(self, m: Index, n: Index) -> list[str]:
+        parts = [self._staged(buffer, m, n) for buffer in self._buffers]
+        if len(parts) > 1:
+            parts = [CUDA.block(*part) for part in parts]
+        return ["const int lane = thread % 32;", *(line for part in parts for line in part)]
+
+    def _staged(self, buffer: StagingBuffer, m: Index, n: Index) -> list[str]:
+        """Print how a chunk of one output leaves through the next buffer."""
         step = f"turn = turn == {self.buffers - 1} ? 0 : turn + 1;"
         sync = f"tw::sync_named(1 + group, {2 * BLOCK});"
         # the buffer is free once at most the stores of the other buffers are pending
         free = [f"if (thread == 0) tw::tma_wait_read<{self.buffers - 1}>();", sync]
         in_segments = segments_of(self.finish.product) is not None
+        sums = replace(self._sums, number=buffer.number)
+        leaving = self._leave(buffer, m, n) if in_segments else self._commit(buffer.send(m, n))
         return [
-            "const int lane = thread % 32;",
-            f"const u32 buffer = staging + turn * {self._buffer.bytes};",
+            f"const u32 buffer = staging + turn * {buffer.bytes};",
             *([] if self.fetched else free),
-            *BufferFill(self._sums, self._buffer).lines(m, n),
+            *BufferFill(sums, buffer).lines(m, n),
             # TMA reads by the asynchronous proxy what threads wrote
             "tw::fence_async();",
             sync,
-            *(self._leave(m, n) if in_segments else self._commit(self._buffer.send(m, n))),
+            *leaving,
             step,
         ]
 
@@ -157,13 +172,13 @@ class TileStore:
         group."""
         return CUDA.when("thread == 0", [*send, "tw::tma_commit();"])
 
-    def _leave(self, m: Index, n: Index) -> list[str]:
+    def _leave(self, buffer: StagingBuffer, m: Index, n: Index) -> list[str]:
         """Print how a buffer leaves: by TMA if all its rows are of the segment, else row by row."""
-        rows, _ = self._buffer.shape
+        rows, _ = buffer.shape
         row = index("row0") + (n if self.swapped else m)
         column = index("column0") + (m if self.swapped else n)
         return [
             f"const bool whole_rows = {(row + rows).text} <= end_row;",
-            *self._commit(CUDA.when("whole_rows", self._buffer.send(m, n))),
-            *CUDA.when("!whole_rows", self._buffer.store_rows(row, column)),
+            *self._commit(CUDA.when("whole_rows", buffer.send(m, n))),
+            *CUDA.when("!whole_rows", buffer.store_rows(row, column)),
         ]

@@ -21,14 +21,15 @@ class GroupSums:
     """Blocks of 64 x ``columns`` sums of a warpgroup.
 
     For a pair of products, as many sums of the other product follow in each block. They are
-    finished together with an operand that was ``fetched``, if there is one. Lines read ``row0`` and
-    ``column0``, the position of the first sum in the output.
+    finished together with an operand that was ``fetched``, if there is one, for output ``number``.
+    Lines read ``row0`` and ``column0``, the position of the first sum in the output.
     """
 
     finish: Finish
     swapped: bool
     columns: int
     fetched: bool
+    number: int = 0
 
     def pair(self, m: Index, n: Index) -> list[str]:
         """Return the sums at (m, n) and (m, n + 1) of the warpgroup's blocks, in C; n is even."""
@@ -50,14 +51,18 @@ class GroupSums:
         beside = beside or self.others(m, n)
         row, column = index("row0"), index("column0")
         if not self.swapped:
-            return self.finish.finish(row + m, column + n, sums, results, beside)
+            at = row + m, column + n
+            return self.finish.finish(*at, sums, results, beside, self.number)
         return [
             line
             for e in range(2)
             for line in self.finish.finish(
                 row + n + e,
                 column + m,
-                *(values[e : e + 1] for values in (sums, results, beside)),
+                sums[e : e + 1],
+                results[e : e + 1],
+                beside[e : e + 1],
+                self.number,
             )
         ]
 

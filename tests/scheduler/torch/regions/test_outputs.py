@@ -16,7 +16,9 @@ from tilewright.scheduler.torch import backend
 from tilewright.scheduler.torch.extraction.capture import captured, captured_parts
 from tilewright.scheduler.torch.regions.partition import Partition, partition
 from tilewright.scheduler.torch.translation.nodes import name_of
-from tilewright.spaces.target import detect_target
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import Target, detect_target
 
 TARGET = detect_target("cpu")
 
@@ -56,9 +58,9 @@ def inputs() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(6, 48), torch.randn(6, 48)
 
 
-def check(graph: fx.Graph) -> Partition:
+def check(graph: fx.Graph, target: Target = TARGET) -> Partition:
     """Assert that all outputs of regions have the values that torch computes in float64."""
-    found, values = partition(graph, TARGET), blocks.values_of(graph)
+    found, values = partition(graph, target), blocks.values_of(graph)
     for region in found.regions:
         for node, result in zip(region.outputs, computed(region, values), strict=True):
             assert agree(result, values[node]), f"{node}: {region.workload}"
@@ -151,6 +153,17 @@ def test_the_sum_before_an_activation_is_written_beside_its_value(
     assert [len(region.outputs) for region in found.regions] == [2, 1]
     assert found.left == {}
     check(backward.graph)
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_a_gpu_has_kernels_of_a_sum_and_its_activation(rows: int) -> None:
+    target = cuda_target("sm_90a")
+    model = nn.Sequential(nn.Linear(24, 40), nn.GELU(), nn.Linear(40, 24))
+    forward, _ = captured_parts(model, (torch.randn(3, rows, 24),), target, training=True)
+    found = check(forward.graph, target)
+    assert [len(region.outputs) for region in found.regions] == [2, 1]
+    served = space_for(found.regions[0].workload, target).templates.keys()
+    assert served >= {"simt", "thin"} if rows == 1 else {"simt"}
 
 
 def test_a_sum_and_what_is_cheap_to_compute_of_it_are_no_region_of_two_outputs() -> None:

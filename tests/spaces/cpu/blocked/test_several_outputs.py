@@ -103,22 +103,11 @@ def test_refusals_say_why(outputs, words):
     assert all(reasons)
 
 
-@pytest.mark.parametrize(
-    ("outputs", "words"),
-    [
-        (
-            "y[i, j] = t[i, j] + c[i]; z[i, j] = t[i, j] * c[j]; -> y, z",
-            "c is read along different axes; needs the same for all outputs",
-        ),
-        (
-            "B[i, j] = relu(t[i, j]); y[i, j] = t[i, j] + c[j]; -> t, y, B",
-            "B is written; allowed: other names than A and B",
-        ),
-    ],
-)
-def test_refused_by_blocks_and_served_by_windows(outputs, words, tmp_path):
+def test_what_is_read_along_two_axes_is_refused_by_blocks_and_served_by_windows(tmp_path):
     text = "c: float32[j]; t[i, j] = sum[k](a[i, k] * b[j, k])"
+    outputs = "y[i, j] = t[i, j] + c[i]; z[i, j] = t[i, j] * c[j]; -> y, z"
     work = workload(f"{text}; {outputs}", i=33, j=33, k=9)
+    words = "c is read along different axes; needs the same for all outputs"
     assert BlockedTemplate.refuses(work, machine()) == words
     check_sampled(space_of(work, WindowsTemplate, machine()), 2, 0, tmp_path)
 

@@ -122,4 +122,4 @@ def test_no_axis_of_several_outputs_is_open(template):
     schedule = space.schedule(space.sample(np.random.default_rng(0), 1)[0])
     (served,) = space.templates.values()
     assert isinstance(served, Thin)
-    assert served.why_not_open(schedule, "i") == "it writes several arrays"
+    assert served.why_not_open(schedule, "i") == "several arrays are written"
