@@ -206,6 +206,19 @@ def _before(extent: int, places: np.ndarray | None) -> np.ndarray:
     return np.searchsorted(places, (places - 1) % extent).clip(max=places.size - 1)
 
 
+def _multiplying_states(program: Program) -> list[str]:
+    """Return the operands that what a cycle computes is multiplied by."""
+    found: dict[str, None] = {}
+    for cycle in cycles(program):
+        for name in cycle.stages:
+            for node in program.stage[name].body.values():
+                if isinstance(node, Binary) and node.operator == "*":
+                    names = [read.name for read in node.value_reads]
+                    if not {*cycle.stages}.isdisjoint(names):
+                        found |= dict.fromkeys(n for n in names if n in program.operand)
+    return [name for name in found if program.operand[name].drawn is None]
+
+
 def _shown(looked_at: Sample, spread: Spread) -> tuple[list[float], list[bool]]:
     """Return the share of each mistake that must show, in the least sensitive of the draws in which
     it does; and which operand's finer mistakes show in any."""
@@ -316,9 +329,15 @@ def _share(wrong: Bounds, right: Bounds) -> float:
 
 
 def _spreads(program: Program, usual: Spread | None) -> Iterator[Spread]:
-    """Yield spreads from the usual one outwards, as far as the first operand's dtype has room."""
+    """Yield spreads from the usual one outwards, as far as the first operand's dtype has room;
+    before these, such that a state grows little which operands multiply at each step."""
     if usual is not None:
         yield usual
+    multiplying = _multiplying_states(program)
+    if multiplying:
+        yield Spread()
+    for power in (-2, -4, -8):
+        yield from (Spread(scale=2.0**power, operand=name) for name in multiplying)
     operand = next((o for o in program.operands if o.drawn is None), None)
     least, most = powers(operand.dtype) if operand else (0, 0)
     for power in (0, 2, -2, 4, -4, 8, -8, 12, 16, -16, 32, -32, 64, -64, 100, -100):

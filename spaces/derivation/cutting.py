@@ -1,10 +1,10 @@
 """Programs cut in two: one computes arrays of its own, and the other one reads them.
 
-Where no kernel computes a program at once, two may, one after the other. A cut is after a reduction
-that others read, or before a product of what is no operand: its factor becomes an array first, and
-what multiplies the finished sum goes with it where it can. Such a factor may have the dtype of what
-it is multiplied with, as tensor cores need it; :mod:`spaces.derivation.rounding.reductions` allows
-for that.
+Where no kernel computes a program at once, two may, one after the other. A cut is after the steps
+of a cycle, with all else that has their axis or without it; after a reduction that others read; or
+before a product of what is no operand: its factor becomes an array first, and what multiplies the
+finished sum goes with it where it can. Such a factor may have the dtype of what it is multiplied
+with, as tensor cores need it; :mod:`spaces.derivation.rounding.reductions` allows for that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tilewright.spaces.derivation.algebra import ONE, product, times
 from tilewright.spaces.derivation.products.roles import Roles, dtype_beside, roles_of
 from tilewright.spaces.derivation.widening import widened
 from tilewright.spaces.dtypes import EXACT
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.program import Entries, Operand, Output, Program, Stage
 from tilewright.spaces.language.reading.inference import whole_stages
@@ -38,6 +39,10 @@ def cuts(program: Program, narrow: bool = False) -> Iterator[tuple[Program, Prog
     """
     if program.computed_in != BETWEEN:
         return
+    for cycle in cycles(program):
+        along = [stage.name for stage in program.stages if cycle.axis in stage.axes]
+        yield from _cut(program, along, {})
+        yield from _cut(program, cycle.stages, {})
     for stage in program.stages:
         found = roles_of(program, stage)
         if isinstance(found, str):

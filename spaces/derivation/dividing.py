@@ -13,6 +13,7 @@ from tilewright.spaces.derivation.algebra import constant, factors
 from tilewright.spaces.derivation.cutting import BETWEEN, is_float, with_factor_apart
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.products.roles import roles_of
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
 from tilewright.spaces.language.reading.inference import whole_stages
 from tilewright.spaces.language.tree import Expression, Read
@@ -85,13 +86,17 @@ def without_maps(program: Program) -> Program:
 
 
 def _needed(program: Program, names: Collection[str], arrays: Collection[str]) -> set[str]:
+    """Return the stages that compute others from ``arrays``; those of a cycle are computed
+    together."""
+    together = {name: cycle.stages for cycle in cycles(program) for name in cycle.stages}
     found, waiting = set[str](), list(names)
     while waiting:
         name = waiting.pop()
         if name in program.stage and name not in found:
             found.add(name)
+            own = {*names, *together.get(name, ())}
             reads = (read.name for read in program.stage[name].body.reads)
-            waiting += [read for read in reads if read not in arrays or read in names]
+            waiting += [read for read in reads if read not in arrays or read in own]
     return found
 
 

@@ -10,7 +10,7 @@ other. The value of ``inside`` is what the first step reads. Those that read one
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -64,6 +64,17 @@ def reading_themselves(stages: Sequence[Stage]) -> frozenset[str]:
         return frozenset()
     groups = (group for group in _groups(stages) if _is_cycle(group))
     return frozenset(stage.name for group in groups for stage in group)
+
+
+def computed_of(stages: Iterable[Stage], names: Collection[str]) -> set[str]:
+    """Return names of stages, and those of all arrays that these are computed of."""
+    known, found, waiting = {stage.name: stage for stage in stages}, set(names), [*names]
+    while waiting:
+        name = waiting.pop()
+        new = {r.name for r in known[name].body.reads} - found if name in known else set[str]()
+        found |= new
+        waiting += new
+    return found
 
 
 def arranged(stages: Sequence[Stage]) -> tuple[Stage, ...]:

@@ -24,6 +24,7 @@ from tilewright.spaces.derivation.dividing import (
 )
 from tilewright.spaces.derivation.hiding import hidden_in_factors
 from tilewright.spaces.derivation.work import Work, work
+from tilewright.spaces.language.cycles import computed_of
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.staged.partition import Part, Serving, at_once
 from tilewright.spaces.template import Template
@@ -194,9 +195,11 @@ class _Division:
         """Return a kernel for each array and each output that is needed, in an order in which each
         reads what was written before."""
         needed = {output.name for output in self.program.outputs}
-        for stage in reversed(self.program.stages):
-            if stage.name in needed:
-                needed |= self._reads([stage.name], arrays) & arrays
+        waiting = [*needed]
+        while waiting:
+            new = (self._reads([waiting.pop()], arrays) & arrays) - needed
+            needed |= new
+            waiting += new
         return tuple((stage.name,) for stage in self.program.stages if stage.name in needed)
 
     def _cost(self, kernels: Kernels, arrays: frozenset[str]) -> float:
@@ -204,18 +207,10 @@ class _Division:
 
     def _part(self, names: Sequence[str], arrays: frozenset[str]) -> tuple[float, Parts]:
         """Return the cost of a kernel, and its parts if templates serve it."""
-        key = frozenset(names), arrays & self._below(names)
+        key = frozenset(names), arrays & computed_of(self.program.stages, names)
         if key not in self._parts:
             self._parts[key] = self._priced(part_of(self.program, names, arrays))
         return self._parts[key]
-
-    def _below(self, names: Sequence[str]) -> set[str]:
-        """Return all stages that some are computed of."""
-        found = set(names)
-        for stage in reversed(self.program.stages):
-            if stage.name in found:
-                found |= {read.name for read in stage.body.reads}
-        return found
 
     def _priced(self, program: Program) -> tuple[float, Parts]:
         parts = at_once(program, self.serving, self.spare)

@@ -11,6 +11,7 @@ from math import prod
 
 from tilewright.spaces.derivation.cutting import cuts, keeps_wholes, more_cuts
 from tilewright.spaces.derivation.phases import Phase, phases
+from tilewright.spaces.language.cycles import cycles
 from tilewright.spaces.language.program import Output, Program
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.staged.arrays import Place
@@ -88,8 +89,8 @@ def simplified(
     most: int = MOST,
 ) -> tuple[Part, ...] | str:
     """Cut ``program`` into at most ``most`` parts, in more ways than :func:`partition` does. Some
-    parts have a template that is ``serving`` them; the others use ``spare``, which serves anything,
-    slowly, and must have little enough work. Returns a reason if that fails.
+    parts have a template that is ``serving`` them; the others use ``spare``, which serves anything
+    but cycles, slowly, and must have little enough work. Returns a reason if that fails.
     """
     least, found = WORTH * _effort(program), None
     for made in (*cuts(program, narrow), *more_cuts(program)):
@@ -98,7 +99,7 @@ def simplified(
         parts = [_served(each, serving) for each in made]
         slow = [p for p, part in zip(made, parts, strict=True) if isinstance(part, str)]
         effort = sum(map(_effort, slow))
-        if len(slow) < len(made) and effort < least:
+        if len(slow) < len(made) and effort < least and not any(map(cycles, slow)):
             least, found = effort, made
     if found is None:
         return "no part of it has a fast kernel that is worth the arrays between"

@@ -23,6 +23,7 @@ class Staged(Template):
     """Kernels of other templates, each of which reads what the ones before it have written."""
 
     name: ClassVar[str] = "staged"
+    walks_steps: ClassVar[bool] = True
     refuses_products: ClassVar[str] = "one kernel computes a product of matrices"
 
     def __init__(self, workload: Workload, target: Target) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.cpu.states.code import StateCode
 from tilewright.spaces.cpu.stepped.places import Places
-from tilewright.spaces.cpu.stepped.step import StepWriter
+from tilewright.spaces.cpu.stepped.step import StepWriter, constant
 from tilewright.spaces.derivation.stepped.view import SteppedView
 from tilewright.spaces.kernels.text import C
 
@@ -35,7 +35,7 @@ class SteppedCode(StateCode):
         lines: list[str] = []
         for name, value in view.first.items():
             start, size = places.start[name], places.vectors_of(name)
-            text = f"s[i + {start}] = tw_set({_constant(value)});"
+            text = f"s[i + {start}] = tw_set({constant(value)});"
             lines += C.loop("i", size, [text])
         known = {
             **dict(zip(view.rows, rows, strict=True)),
@@ -54,9 +54,3 @@ class SteppedCode(StateCode):
         if self.view.direction > 0:
             return C.loop("t", extent, body)
         return C.loop("step", extent, [f"const long t = {extent - 1} - step;", *body])
-
-
-def _constant(value: float) -> str:
-    if abs(value) == float("inf"):
-        return "-__builtin_inff()" if value < 0 else "__builtin_inff()"
-    return repr(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from tilewright.spaces.cpu.rows.served import ELEMENTS
 from tilewright.spaces.cpu.states.view import why_no_array
@@ -13,7 +13,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.adding import in_one_accumulator
 from tilewright.spaces.workloads.workload import Workload
 
-cached_view = lru_cache(maxsize=64)(stepped_view)
+cached_view = lru_cache(maxsize=64)(partial(stepped_view, borders=True))
 
 
 def why_not_stepped(workload: Workload) -> str | None:

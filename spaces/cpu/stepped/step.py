@@ -17,12 +17,20 @@ from tilewright.spaces.cpu.vectors.vector_code import loaded
 from tilewright.spaces.derivation.rows.addresses import Steps
 from tilewright.spaces.derivation.stepped.view import Group, SteppedView
 from tilewright.spaces.kernels.text import C
+from tilewright.spaces.language.affine import Affine
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.program import Stage
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
 
 STARTS = {"sum": "tw_set(0)", "max": "tw_set(-__builtin_inff())", "min": "tw_set(__builtin_inff())"}
 """The value of a reduction of nothing."""
+
+
+def constant(value: float) -> str:
+    """Return a number, or an infinite one."""
+    if abs(value) == float("inf"):
+        return "-__builtin_inff()" if value < 0 else "__builtin_inff()"
+    return repr(value)
 
 
 @dataclass
@@ -133,7 +141,19 @@ class StepWriter:
         """Return the elements of an operand."""
         steps, kind = self.view.places[read], self.view.program.operand[read.name].dtype
         place, left = self._address(steps, w), self._left(w)
-        return loaded(kind, place, steps.step(self.view.lane), left)
+        value = loaded(kind, place, steps.step(self.view.lane), left)
+        tests = [f"{self._index(form)} >= 0" for form in self.view.borders.get(read, ())]
+        if not tests:
+            return value
+        return f"({' && '.join(tests)} ? {value} : tw_set({constant(read.outside or 0.0)}))"
+
+    def _index(self, form: Affine) -> Index:
+        """Return a sum of axes that are no lanes."""
+        total = Index(constant=form.constant)
+        for atom, coefficient in form.terms:
+            assert isinstance(atom, AxisValue)
+            total = total + self.at[atom.name] * coefficient
+        return total
 
     def _variable(self, stage: Stage, w: int, before: bool = False) -> str:
         """Return the variable of a stage without inner axes."""

@@ -66,17 +66,6 @@ def without_carried(stages: Iterable[Stage], carried: Sequence[Carried]) -> list
     return [s if s.name in maps else replace(s, body=visit(s.body)) for s in stages]
 
 
-def computed_of(stages: Iterable[Stage], names: Collection[str]) -> set[str]:
-    """Return names of stages, and those of all arrays that these are computed of."""
-    known, found, waiting = {stage.name: stage for stage in stages}, set(names), [*names]
-    while waiting:
-        name = waiting.pop()
-        new = {r.name for r in known[name].body.reads} - found if name in known else set[str]()
-        found |= new
-        waiting += new
-    return found
-
-
 def _every(program: Program) -> Iterator[Carried]:
     """Yield a map for each value that a state has before the first step."""
     taken = {*program.stage, *program.operand, *program.extent}

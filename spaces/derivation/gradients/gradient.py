@@ -14,11 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.spaces.derivation.gradients.arranging import arranged
-from tilewright.spaces.derivation.gradients.carrying import (
-    computed_of,
-    with_carried,
-    without_carried,
-)
+from tilewright.spaces.derivation.gradients.carrying import with_carried, without_carried
 from tilewright.spaces.derivation.gradients.hoisting import hoisted
 from tilewright.spaces.derivation.gradients.inverting import check_solved, with_solved
 from tilewright.spaces.derivation.gradients.means import without_counts
@@ -34,7 +30,7 @@ from tilewright.spaces.derivation.gradients.saving import (
 )
 from tilewright.spaces.derivation.gradients.shifts import free_extremes
 from tilewright.spaces.errors import InputError, shown
-from tilewright.spaces.language.cycles import reading_themselves
+from tilewright.spaces.language.cycles import computed_of, reading_themselves
 from tilewright.spaces.language.domains import Bounded, bounded
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Comparison, Expression, Number, Read

@@ -12,10 +12,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from tilewright.spaces.derivation.algebra import ONE, factors, product
-from tilewright.spaces.derivation.gradients.carrying import computed_of
 from tilewright.spaces.derivation.gradients.totals import quotient
 from tilewright.spaces.derivation.inlining import inlined
-from tilewright.spaces.language.cycles import in_states
+from tilewright.spaces.language.cycles import computed_of, in_states
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
 

@@ -20,8 +20,11 @@ from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.rounding.rows import row_axes
 from tilewright.spaces.derivation.rows.addresses import Steps, steps_of_output, steps_of_read
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.affine import Affine, affine
+from tilewright.spaces.language.bounds import Bounds
 from tilewright.spaces.language.cycles import cycles, step_of
 from tilewright.spaces.language.program import Output, Program, Stage
+from tilewright.spaces.language.reading.inference import entry_ranges
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 REDUCERS = ("sum", "max", "min")
@@ -150,11 +153,21 @@ class SteppedView:
 
     @cached_property
     def places(self) -> Mapping[Read, Steps]:
-        """The place of each read of an operand."""
+        """The place of each read of an operand, where it is of its array."""
         return {
-            read: steps_of_read(self.program.operand[read.name], read)
+            read: steps_of_read(self.program.operand[read.name], replace(read, outside=None))
             for read in self._reads
             if read.name in self.program.operand
+        }
+
+    @cached_property
+    def borders(self) -> Mapping[Read, tuple[Affine, ...]]:
+        """The reads of operands that may leave their arrays, each with what is not negative where
+        they do not. No lane is among it."""
+        return {
+            read: tuple(_borders(self.program, read))
+            for read in self.places
+            if read.outside is not None
         }
 
     @cached_property
@@ -177,8 +190,9 @@ class SteppedView:
         return tuple(stage.body for stage in self.stages)
 
 
-def stepped_view(program: Program) -> SteppedView:
-    """Return how a program is computed step by step; :class:`InputError` says why it is not."""
+def stepped_view(program: Program, borders: bool = False) -> SteppedView:
+    """Return how a program is computed step by step; :class:`InputError` says why it is not. Reads
+    of operands stay within their arrays, unless kernels know of ``borders``."""
     axes = sorted({cycle.axis for cycle in cycles(program)})
     if not axes:
         raise InputError("no stage reads itself one step before")
@@ -193,9 +207,11 @@ def stepped_view(program: Program) -> SteppedView:
     stages = _stages(program)
     bound = {axis for stage in stages for axis in (*stage.over, *_crossing(program, stage))}
     free = [axis for axis in row_axes(program) if axis not in bound]
+    leaving = {axis for stage in stages for axis in _leaving(program, stage)}
     first = program.outputs[0]
     steps = steps_of_output(first, program.stage[first.name].axes)
-    lane = max(free, key=lambda axis: (steps.step(axis) == 1, program.extent[axis]), default="")
+    lanes = [axis for axis in free if axis not in leaving]
+    lane = max(lanes, key=lambda axis: (steps.step(axis) == 1, program.extent[axis]), default="")
     rows = tuple(axis for axis in free if axis != lane)
     view = SteppedView(program, rows, position, lane, stages, directions.pop())
     for stage in stages:
@@ -203,7 +219,29 @@ def stepped_view(program: Program) -> SteppedView:
     for read, places in view.places.items():
         if places.gathers:
             raise InputError(f"entries of a table choose {read}")
+    if view.borders and not borders:
+        raise InputError(f"{next(iter(view.borders))} may leave its array; allowed: a stage")
     return view
+
+
+def _leaving(program: Program, stage: Stage) -> Iterator[str]:
+    """Yield the axes along which a stage reads operands beyond their borders."""
+    for read in stage.body.value_reads:
+        if read.outside is not None and read.name in program.operand:
+            for form in _borders(program, read):
+                for atom, _ in form.terms:
+                    yield from atom.axes
+
+
+def _borders(program: Program, read: Read) -> Iterator[Affine]:
+    """Yield what is not negative where a read is of its array, and may be negative elsewhere."""
+    bounds = Bounds.under((), program.extent, entry_ranges(program))
+    for index, extent in zip(read.indices, program.operand[read.name].shape, strict=True):
+        low, high = bounds.of(index)
+        if low < 0:
+            yield affine(index)
+        if high >= extent:
+            yield Affine((), extent - 1) - affine(index)
 
 
 def _stages(program: Program) -> tuple[Stage, ...]:

@@ -33,6 +33,14 @@ ORDINARY = {
 }
 
 
+def test_a_state_that_matrices_multiply_is_drawn_such_that_it_grows_little():
+    """A sum over all steps shows nothing of the first ones where each is larger than the last."""
+    text = "h[t, d] = x[t, d] + sum[e](inside(h[t - 1, e], 0) * m[e, d]); y[d] = sum[t](h[t, d])"
+    found = sensitivity(program(text, t=40, d=12, e=12))
+    assert (found.spread.operand, found.spread.scale) == ("m", 0.25)
+    assert found.share > 0.5
+
+
 @pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_programs_are_drawn_as_ever(name):
     assert sensitivity(operator(name, **ORDINARY[name])).spread == Spread()
