@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from experiments.operators.exploring.explore import Explorer
 from experiments.operators.exploring.finals import compare
 from experiments.operators.exploring.known import known_schedules
 from experiments.operators.exploring.tensors import inputs_like
-from experiments.operators.families import recurrences
+from experiments.operators.families import recurrences, steps
 from experiments.operators.families.case import Case
 from experiments.operators.families.windows import other_layout
 from experiments.operators.references import references
@@ -48,13 +49,14 @@ def measure(
     )
     tensors, untuned = explorer.tensors, next(answers(workload, target, None)).schedule
     explorer.explore(seconds, known=[untuned, *known_schedules(known, case.name, explorer.space)])
-    rivals, unavailable = usable(
-        {
-            "compiled": lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs"),
-            **recurrences.libraries(case, tensors),
-            **_without_states(case, explorer, seconds),
-        }
-    )
+    makers: dict[str, Callable[[], Call]] = {
+        **recurrences.libraries(case, tensors),
+        **steps.libraries(case, tensors),
+        **_of_other_templates(case, explorer, seconds),
+    }
+    if not isinstance(case, steps.Stepwise):
+        makers["compiled"] = lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs")
+    rivals, unavailable = usable(makers)
     rivals |= {COPY: gpu_copy(workload.least_bytes), "eager": lambda: reference(**tensors)}
     if untuned in explorer.seconds:
         rivals[UNTUNED] = explorer.calls[untuned]
@@ -63,21 +65,24 @@ def measure(
     return row | compare(explorer, rivals | other_layout(case, tensors))
 
 
-def _without_states(
+def _of_other_templates(
     case: Case, explorer: Explorer, seconds: float
 ) -> dict[str, Callable[[], Call]]:
-    """Return the maker of our fastest kernel of a recurrence that has no state."""
-    space = explorer.space
-    others = [t for name, t in space.templates.items() if name != recurrences.TEMPLATE]
-    if not isinstance(case, recurrences.Recurrent) or not others:
+    """Return the makers of our fastest kernels of a recurrence that have no state, and of those
+    that go step by step."""
+    if not isinstance(case, recurrences.Recurrent):
         return {}
+    space = explorer.space
 
-    def fastest() -> Call:
-        own = Space(space.workload, space.target, others)
+    def fastest(names: Collection[str]) -> Call:
+        own = Space(space.workload, space.target, [space.templates[name] for name in names])
         found = Explorer(own, explorer.tensors, explorer.exact, slack=explorer.slack)
         return found.calls[found.explore(seconds)[0]]
 
-    return {recurrences.OTHERS: fastest}
+    of_steps = {recurrences.STEPPED} & space.templates.keys()
+    others = space.templates.keys() - {recurrences.TEMPLATE} - of_steps
+    kinds = {recurrences.OTHERS: others, recurrences.BY_STEPS: of_steps}
+    return {kind: partial(fastest, names) for kind, names in kinds.items() if names}
 
 
 def explorer_of(case: Case, target: Target) -> Explorer:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from experiments.operators.families import recurrences, segments, windows
+from experiments.operators.families import recurrences, segments, steps, windows
 from experiments.operators.families.case import Case
 from experiments.operators.families.cases import (
     CHANNELS_LAST,
@@ -186,6 +186,10 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     recurrences.LINEAR: recurrences.reference,
     recurrences.RETAINED: recurrences.reference,
     recurrences.GIVEN: recurrences.reference,
+    steps.DELTA: steps.delta,
+    steps.GATED_DELTA: steps.delta,
+    steps.GATED: steps.gated,
+    steps.SELECTIVE: steps.selective,
 }
 """References by the operator's name, or a program's text; arguments are called like operands."""
 

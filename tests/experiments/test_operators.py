@@ -17,6 +17,7 @@ from experiments.operators.families.cases import CUMSUM, CUMSUM_DOWN, FAMILIES, 
 from experiments.operators.families.layers import layer
 from experiments.operators.families.recurrences import GIVEN, LINEAR, RETAINED
 from experiments.operators.families.segments import FUSED, LAWS, Segmented
+from experiments.operators.families.steps import GATED
 from experiments.operators.families.windows import (
     columns,
     depthwise,
@@ -40,7 +41,7 @@ def small(operator: str) -> Case:
     axes = next((c.parameters for c in measured if c.operator == operator), (("r", 5), ("c", 33)))
     sizes = {"d": 8, "words": 9, "r": 5, "c": 33}
     sizes |= {"i": 7, "j": 7} if operator in (CUMSUM, CUMSUM_DOWN) else {}
-    sizes |= {"t": 128, "s": 128} if operator in (LINEAR, RETAINED, GIVEN) else {}
+    sizes |= {"t": 128, "s": 128} if operator in (LINEAR, RETAINED, GIVEN, GATED) else {}
     extents = {a: sizes.get(a, 3 + i) for i, (a, _) in enumerate(axes) if a != "dtype"}
     return case(operator, "float32", **extents)
 

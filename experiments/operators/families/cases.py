@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from experiments.attention import texts
-from experiments.operators.families import layers, recurrences, segments, windows
+from experiments.operators.families import layers, recurrences, segments, steps, windows
 from experiments.operators.families.case import Case
 
 
@@ -173,6 +173,11 @@ FAMILIES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
         "convolutions": layers.CASES,
         "grouped": segments.CASES,
     },
-    "cuda": {**GPU_FAMILIES, "kept": windows.GPU_CASES, "recurrences": recurrences.CASES},
+    "cuda": {
+        **GPU_FAMILIES,
+        "kept": windows.GPU_CASES,
+        "recurrences": recurrences.CASES,
+        "steps": steps.CASES,
+    },
 }
 """The families by the kind of target."""

@@ -27,7 +27,9 @@ ROUNDED = 1.5e-2
 """The error allowed of sums whose factors are rounded to bfloat16, in seven standard deviations."""
 OTHERS = "quadratic"
 """The name of our fastest kernel that has no state."""
-TEMPLATE = "chunked"
+BY_STEPS = "step by step"
+"""The name of our fastest kernel that goes step by step."""
+TEMPLATE, STEPPED = "chunked", "stepped"
 
 
 @dataclass(frozen=True)
