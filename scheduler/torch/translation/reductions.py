@@ -22,7 +22,7 @@ from tilewright.scheduler.torch.translation.nodes import (
     shape,
 )
 from tilewright.scheduler.torch.translation.rules import Kind, reducing
-from tilewright.scheduler.torch.translation.values import Compared, Value
+from tilewright.scheduler.torch.translation.values import Compared, Value, condition, number
 
 if TYPE_CHECKING:
     from tilewright.scheduler.torch.translation.program import Stage, Translation
@@ -85,8 +85,10 @@ def _reduction(translation: Translation, node: fx.Node, repeatable: bool = False
         at[place] = translation.axes.index((source, place), taken)
     indices = [at[place] for place in range(len(extents))]
     with translation.guarded(False):
-        read = translation.repeatable if repeatable else translation.number
-        body = read(source, indices)
+        if name_of(node) in ("any", "all"):
+            body = number(condition(translation.value(source, indices)))
+        else:
+            body = (translation.repeatable if repeatable else translation.number)(source, indices)
     names = [at[place].atom for place in kept]
     over = [atom.text for place in along if (atom := at[place].atom)]
     axes = tuple(atom.text if atom else None for atom in names)
