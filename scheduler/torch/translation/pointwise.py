@@ -35,10 +35,7 @@ FUNCTIONS = (
 ONCE = {
     "neg": "(-{0})",
     "reciprocal": "(1 / {0})",
-    "erfc": "(1 - erf({0}))",
     "cosh": "(0.5 * exp({0}) + 0.5 * exp(-{0}))",
-    "log2": f"({1 / math.log(2)!r} * log({{0}}))",
-    "log10": f"({1 / math.log(10)!r} * log({{0}}))",
     "ceil": "(-floor(-{0}))",
     "maximum": "max({0}, {1})",
     "minimum": "min({0}, {1})",
@@ -58,7 +55,6 @@ SEVERAL = {
     "acos": "atan2(sqrt((1 - {0}) * (1 + {0})), {0})",
     "sinh": "(0.5 * expm1({0}) - 0.5 * expm1(-{0}))",
     "atanh": "(0.5 * log1p(2 * {0} / (1 - {0})))",
-    "hypot": "sqrt({0} * {0} + {1} * {1})",
 }
 """Operators as text that has an argument several times."""
 
@@ -121,7 +117,10 @@ def _gelu(translation: Translation, node: fx.Node, indices: Indices) -> Value:
 @pointwise("add", "sub", "rsub", "mul")
 def _arithmetic(translation: Translation, node: fx.Node, indices: Indices) -> Value:
     given, name = arguments(node), name_of(node)
-    left, right = (number(translation.argument(given[k], indices)) for k in ("self", "other"))
+    one, other = (translation.argument(given[side], indices) for side in ("self", "other"))
+    if fake(node).dtype is torch.bool:
+        return Joined(condition(one), condition(other), both=name == "mul")
+    left, right = number(one), number(other)
     if given.get("alpha", 1) != 1:
         scale = number(translation.constant(given["alpha"]))
         if name == "rsub":

@@ -32,6 +32,7 @@ from tilewright.scheduler.torch.translation.values import (
     chosen,
     number,
 )
+from tilewright.scheduler.torch.translation.whole_numbers import check_wrapping
 from tilewright.spaces.derivation.spelling import in_one_spelling
 from tilewright.spaces.language import program
 
@@ -292,6 +293,7 @@ class Translation:
             raise Gap(called(node))
         if fake(node).dtype.is_complex:
             raise Gap("complex numbers")
+        check_wrapping(node)
         if rule.view is not None:
             return self.value(*seen_through(node, indices))
         if rule.value is not None:
