@@ -13,7 +13,7 @@ from experiments.operators.exploring.explore import Explorer
 from experiments.operators.exploring.finals import compare
 from experiments.operators.exploring.known import known_schedules
 from experiments.operators.exploring.tensors import inputs_like
-from experiments.operators.families import recurrences, steps
+from experiments.operators.families import recurrences, saved, steps
 from experiments.operators.families.case import Case
 from experiments.operators.families.windows import other_layout
 from experiments.operators.references import references
@@ -24,6 +24,7 @@ from tilewright.scheduler.query import answers
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.workloads.workload import Workload
 
 
 def target(threads: int) -> Target:
@@ -53,6 +54,7 @@ def measure(
         **recurrences.libraries(case, tensors),
         **steps.libraries(case, tensors),
         **_of_other_templates(case, explorer, seconds),
+        **_in_two_kernels(case, target, seconds),
     }
     if not isinstance(case, steps.Stepwise):
         makers["compiled"] = lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs")
@@ -83,6 +85,33 @@ def _of_other_templates(
     others = space.templates.keys() - {recurrences.TEMPLATE} - of_steps
     kinds = {recurrences.OTHERS: others, recurrences.BY_STEPS: of_steps}
     return {kind: partial(fastest, names) for kind, names in kinds.items() if names}
+
+
+def _in_two_kernels(case: Case, target: Target, seconds: float) -> dict[str, Callable[[], Call]]:
+    """Return the maker of our fastest kernels of a sum and of its activation, one after the
+    other."""
+    if not isinstance(case, saved.Saved):
+        return {}
+
+    def both() -> Call:
+        first, second = (_fastest(each, target, seconds) for each in case.alone)
+
+        def run() -> None:
+            first()
+            second()
+
+        return run
+
+    return {"two kernels": both}
+
+
+def _fastest(workload: Workload, target: Target, seconds: float) -> Call:
+    """Return the fastest kernel of a product with a bias, or of its activation."""
+    tensors = inputs_like(workload)
+    a, *others = (tensor.double() for tensor in tensors.values())
+    exact = torch.addmm(others[1], a, others[0]) if others else torch.nn.functional.gelu(a)
+    explorer = Explorer(space_for(workload, target), tensors, [exact], slack=saved.ROUNDED)
+    return explorer.calls[explorer.explore(seconds)[0]]
 
 
 def explorer_of(case: Case, target: Target) -> Explorer:

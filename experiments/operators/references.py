@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from experiments.operators.families import recurrences, segments, steps, windows
+from experiments.operators.families import recurrences, saved, segments, steps, windows
 from experiments.operators.families.case import Case
 from experiments.operators.families.cases import (
     CHANNELS_LAST,
@@ -190,6 +190,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     steps.GATED_DELTA: steps.delta,
     steps.GATED: steps.gated,
     steps.SELECTIVE: steps.selective,
+    saved.TEXT: saved.reference,
 }
 """References by the operator's name, or a program's text; arguments are called like operands."""
 

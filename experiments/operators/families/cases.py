@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from experiments.attention import texts
-from experiments.operators.families import layers, recurrences, segments, steps, windows
+from experiments.operators.families import layers, recurrences, saved, segments, steps, windows
 from experiments.operators.families.case import Case
 
 
@@ -177,6 +177,7 @@ FAMILIES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
         **GPU_FAMILIES,
         "kept": windows.GPU_CASES,
         "recurrences": recurrences.CASES,
+        "saved": saved.CASES,
         "steps": steps.CASES,
     },
 }
