@@ -14,6 +14,7 @@ WORDS = re.compile(r"[A-Za-z_]\w\w+|\[\w+\[|[^\w\s,;:.\[\](){}'\"]+")
 FAMILIES = (
     "tests/experiments/",
     "tests/measure/cuda/",
+    "tests/measure/drawing/",
     "tests/scheduler/functions/",
     "tests/scheduler/report/test_browser.py",
     "tests/scheduler/torch/backend/",
@@ -22,8 +23,9 @@ FAMILIES = (
     "tests/scheduler/torch/regions/",
     "tests/scheduler/torch/stages/",
     "tests/spaces/cpu/",
+    "tests/spaces/cuda/",
 )
-"""Places of tests that compile, emulate or start something for each of many cases."""
+"""Places of tests that compile, emulate, start or judge something for each of many cases."""
 KEPT = re.compile("bug|fault|mistake|mutant|refuse|right_in_any_order|wrong")
 """Words of tests of which each case counts, or that choose cases themselves."""
 

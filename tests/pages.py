@@ -85,7 +85,8 @@ def run(language: str, texts: Sequence[str], folder: Path, variables: dict[str, 
 
 def quickly(text: str) -> str:
     """The same with few schedules and trials: at most as many as training, a suite or an
-    interruption need, or next to none."""
+    interruption need, or next to none; what tunes as long as it may has less time."""
     most = 8 if re.search("train|suite|kill", text) else 2
     text = re.sub(r"(?<=trials[= ])\d+", lambda given: str(min(int(given[0]), most)), text)
+    text = re.sub(r"--tune --seconds \d+", "--tune --seconds 5", text)
     return re.sub(r"--schedules \d+", "--schedules 1", text)

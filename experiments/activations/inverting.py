@@ -16,18 +16,21 @@ from torch.nn import functional
 from tilewright import best, gradient
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-FIRST, LAST, HALVINGS = -40.0, 60.0, 200
-"""Ends of the interval in which the activations are turned around, and steps of that."""
+FIRST, LAST, HALVINGS = -40.0, 60.0, 64
+"""Ends of the interval in which the activations are turned around, and steps of that, after which
+float64 has no number between the ends."""
+POINTS = 1_000_000
 
 
-def errors() -> dict[str, dict[str, float]]:
-    """Return the greatest errors, by what is solved and the dtype that it is kept in."""
+def errors(points: int = POINTS) -> dict[str, dict[str, float]]:
+    """Return the greatest errors, by what is solved and the dtype that it is kept in; those of
+    activations at so many ``points``."""
     found = {}
     for kept in DTYPES:
         found[f"layernorm, {kept}"] = _norm(kept, weight=1.0, bias=0.1)
         found[f"layernorm, biases of 100 weights, {kept}"] = _norm(kept, weight=0.01, bias=1.0)
         for name, activation in (("gelu", functional.gelu), ("silu", functional.silu)):
-            found[f"{name}, {kept}"] = _activation(activation, DTYPES[kept])
+            found[f"{name}, {kept}"] = _activation(activation, DTYPES[kept], points)
     return found
 
 
@@ -57,11 +60,13 @@ def _norm(
     return found
 
 
-def _activation(activation: Callable[[Tensor], Tensor], dtype: torch.dtype) -> dict[str, float]:
-    """Return the error of the derivative at a million normal numbers, and the share of them where
-    it is more than four roundings."""
+def _activation(
+    activation: Callable[[Tensor], Tensor], dtype: torch.dtype, points: int
+) -> dict[str, float]:
+    """Return the error of the derivative at so many normal numbers, and the share of them where it
+    is more than four roundings."""
     torch.manual_seed(0)
-    x = torch.randn(1_000_000).to(dtype).double()
+    x = torch.randn(points).to(dtype).double()
     turn = _inverse(_derivative(activation), torch.zeros(1).double(), torch.ones(1) > 0, (-3, 0))
     right = x >= turn
     y = torch.maximum(activation(x).to(dtype).double(), activation(turn))

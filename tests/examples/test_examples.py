@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,9 @@ NEEDS = {
     "track_tensorboard": ["tensorboardX"],
     "track_wandb": ["wandb"],
 }
+LONG = {"cluster", "torch_model"}
+"""Programs that start Ray or Inductor, for longer than all others take together: slow tests. What
+they show of them is tested by default where it is: measure/cluster, scheduler/torch, docs."""
 WRITES = {"plots": "course.svg", "cost_model": "model.json", "suite": "layers.toml"}
 LONGEST = 85  # lines
 SCRIPT = """\
@@ -66,10 +70,19 @@ def run(source: str, folder: Path, name: str) -> subprocess.CompletedProcess[str
     return done
 
 
+def programs() -> list[Any]:
+    """Those of which few show what all use, and those that take long."""
+    quick = covering(
+        (path for path in PROGRAMS if path.stem not in LONG), lambda path: used(path.read_text())
+    )
+    return [
+        *quick,
+        *(pytest.param(path, marks=pytest.mark.slow) for path in PROGRAMS if path.stem in LONG),
+    ]
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "program", covering(PROGRAMS, lambda path: used(path.read_text())), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("program", programs(), ids=lambda path: path.stem)
 def test_a_program_runs(program, tmp_path):
     run(program.read_text(), tmp_path, program.stem)
 

@@ -152,8 +152,8 @@ def test_any_table_is_served(emulator, kind):
     drawn = dict(inputs.draw(w.program, 0))
     rows = drawn["e"].size
     for name, table in tables(rows).items():
-        if rows > 8 and name.endswith("others") and int(name.split()[0]) % 8 not in (0, 1, 7):
-            continue
+        if rows > 8 and name.endswith("others") and int(name.split()[0]) % 16 not in (0, 1, 15):
+            continue  # tiles have 16 rows
         arrays = drawn | {"e": np.array(table, np.int32)}
         given = arrays | {"q": tilewright.pack(arrays["q"], "uint4")}
         found = emulator.run(kernel, given)
@@ -208,7 +208,7 @@ def test_every_rule_speaks():
     ("name", "text"), [*((n, IN_ORDER) for n in RINGS), ("low_bit_dots", BESIDE_BYTES)]
 )
 def test_random_schedules_agree_with_the_reference(name, text):
-    own = space(product(text, 50, 100, 192, q="int3", z=1), few("sm_90a", 5), name)
+    own = space(product(text, 34, 70, 128, q="int3", z=1), few("sm_90a", 5), name)
     verdicts = list(emulate(own, draw(own, 40)[:2], INTERLEAVINGS[:1]))
     assert verdicts
     assert all(verdict.right for verdict in verdicts), [each.error_text for each in verdicts]

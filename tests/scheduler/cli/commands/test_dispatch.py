@@ -59,7 +59,7 @@ def test_maps_are_served_by_one_open_kernel(here, capsys):
 
 def test_it_tunes_what_it_needs(here, capsys):
     words = ("dispatch", "softmax c=20", "--axis", "r", "--profile", "1-9:1", "--kernels", "1")
-    assert run([*words, "--tune", "--seconds", "30", "--db", "t.db", "--out", "table.json"]) == 0
+    assert run([*words, "--tune", "--seconds", "9", "--db", "t.db", "--out", "table.json"]) == 0
     said = capsys.readouterr()
     assert "trials" in said.out
     assert not said.err
