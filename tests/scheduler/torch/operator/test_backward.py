@@ -105,3 +105,40 @@ def test_what_nobody_measured_is_torchs(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(functions, "database", str(tmp_path / "none.db"))
     operands = [torch.randn(8, 24), torch.randn(())]
     assert backwards.find(KEY, operands, (True, True)) is None
+
+
+NETWORK = program(
+    "h[b, t, d] = tanh(x[b, t, d] + sum[e](inside(h[b, t - 1, e], 0) * m[e, d]))",
+    b=2,
+    t=6,
+    d=8,
+    e=8,
+)
+
+
+def test_steps_of_a_network_go_back_by_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, key = tmp_path / "tuning.db", key_of(workload_of(NETWORK))
+    names = [operand.name for operand in NETWORK.operands]
+    target = f"cpu:threads={torch.get_num_threads()}"
+    tune(gradient(NETWORK, names, saved="h"), target, database, trials=1, seed=1)
+    monkeypatch.setattr(functions, "database", str(database))
+    torch.manual_seed(0)
+    given = {"x": torch.randn(2, 6, 8), "m": 0.3 * torch.randn(8, 8)}
+    operands = [given[name].requires_grad_() for name in names]
+    result = torch.ops.tilewright.run(operands, key)
+    own = backwards.find(key, [each.detach() for each in operands], (True, True))
+    assert own is not None
+    assert [*own.saved] == ["h"]
+    own.is_faster = True
+    factor = torch.randn_like(result)
+    result.backward(factor)
+    again = {name: each.detach().clone().requires_grad_() for name, each in given.items()}
+    h, steps = torch.zeros(2, 8), []
+    for t in range(6):
+        h = torch.tanh(again["x"][:, t] + h @ again["m"])
+        steps.append(h)
+    torch.stack(steps, 1).backward(factor)
+    wanted = [again[name].grad for name in names]
+    torch.testing.assert_close([each.grad for each in operands], wanted)
