@@ -165,7 +165,12 @@ class StepWriter:
         at = {**self.at, self.view.lane: self.first + w * self.lanes}
         for axis, step in steps.by_axis.items():
             total = total + (at[axis] * step if axis in at else 0)
-        return f"{self.buffers[steps.array]} + {total}"
+        chosen = "".join(f" + {self._entry_of(read)} * {step}" for read, step in steps.gathers)
+        return f"{self.buffers[steps.array]} + {total}{chosen}"
+
+    def _entry_of(self, read: Read) -> str:
+        """Return an entry of a table, which all lanes have in common."""
+        return f"(long)*({self._address(self.view.entries[read], 0)})"
 
     def _left(self, w: int) -> str | None:
         return None if self.limit is None else f"{self.limit} - ({self.first + w * self.lanes})"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
+from tilewright.spaces.derivation.algebra import ZERO
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.rounding.rows import row_axes
 from tilewright.spaces.derivation.rows.addresses import Steps, steps_of_output, steps_of_read
@@ -25,7 +26,7 @@ from tilewright.spaces.language.bounds import Bounds
 from tilewright.spaces.language.cycles import cycles, step_of
 from tilewright.spaces.language.program import Output, Program, Stage
 from tilewright.spaces.language.reading.inference import entry_ranges
-from tilewright.spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.language.tree import AxisValue, Expression, Read, Select
 
 REDUCERS = ("sum", "max", "min")
 """Reducers whose results are made element by element."""
@@ -171,13 +172,20 @@ class SteppedView:
         }
 
     @cached_property
+    def entries(self) -> Mapping[Read, Steps]:
+        """The places of the entries of tables that choose elements of operands. All lanes have the
+        same ones."""
+        found = (entry for places in self.places.values() for entry, _ in places.gathers)
+        return {read: steps_of_read(self.program.operand[read.name], read) for read in found}
+
+    @cached_property
     def held(self) -> tuple[Read, ...]:
         """The reads of operands that are alike at all steps, whose lanes are apart in memory: they
         are copied before the first step."""
         return tuple(
             read
             for read, places in self.places.items()
-            if places.step(self.lane) not in (0, 1) and not places.step(self.position)
+            if places.step(self.lane) not in (0, 1) and self.position not in read.axes
         )
 
     def written(self, output: Output) -> Steps:
@@ -192,7 +200,8 @@ class SteppedView:
 
 def stepped_view(program: Program, borders: bool = False) -> SteppedView:
     """Return how a program is computed step by step; :class:`InputError` says why it is not. Reads
-    of operands stay within their arrays, unless kernels know of ``borders``."""
+    of operands stay within their arrays, and no tables choose them and no conditions bound sums,
+    unless kernels know of ``borders``."""
     axes = sorted({cycle.axis for cycle in cycles(program)})
     if not axes:
         raise InputError("no stage reads itself one step before")
@@ -202,9 +211,9 @@ def stepped_view(program: Program, borders: bool = False) -> SteppedView:
     directions = {cycle.direction for cycle in cycles(program)}
     if len(directions) > 1:
         raise InputError(f"some steps along {position} go up, others down; allowed: one direction")
-    if program.conditions:
+    if program.conditions and not borders:
         raise InputError(f"'where {program.conditions[0]}' bounds a reduction; allowed: none")
-    stages = _stages(program)
+    stages = tuple(_unbounded(program, stage) for stage in _stages(program))
     bound = {axis for stage in stages for axis in (*stage.over, *_crossing(program, stage))}
     free = [axis for axis in row_axes(program) if axis not in bound]
     leaving = {axis for stage in stages for axis in _leaving(program, stage)}
@@ -217,16 +226,44 @@ def stepped_view(program: Program, borders: bool = False) -> SteppedView:
     for stage in stages:
         _check_stage(view, stage)
     for read, places in view.places.items():
-        if places.gathers:
+        if places.gathers and not borders:
             raise InputError(f"entries of a table choose {read}")
+    for entry, places in view.entries.items():
+        if places.gathers:
+            raise InputError(f"entries of a table choose {entry}, which is one of a table")
     if view.borders and not borders:
         raise InputError(f"{next(iter(view.borders))} may leave its array; allowed: a stage")
     return view
 
 
+def _unbounded(program: Program, stage: Stage) -> Stage:
+    """Return a sum whose terms are 0 where conditions leave them out. They may read operands
+    beyond their borders there."""
+    conditions = program.bounding(stage)
+    if not conditions:
+        return stage
+    if stage.reducer != "sum":
+        raise InputError(f"'where {conditions[0]}' bounds a {stage.reducer}; allowed: sums")
+    body = _inside(program, stage.body)
+    for condition in conditions:
+        body = Select(condition, body, ZERO)
+    return replace(stage, body=body)
+
+
+def _inside(program: Program, node: Expression) -> Expression:
+    """Return an expression whose reads of operands are 0 beyond their borders."""
+    node = node.with_children(tuple(_inside(program, child) for child in node.children))
+    if isinstance(node, Read) and node.outside is None and node.name in program.operand:
+        return replace(node, outside=0.0) if any(_borders(program, node)) else node
+    return node
+
+
 def _leaving(program: Program, stage: Stage) -> Iterator[str]:
-    """Yield the axes along which a stage reads operands beyond their borders."""
+    """Yield the axes along which a stage reads operands beyond their borders, or by tables."""
     for read in stage.body.value_reads:
+        for index in read.indices:
+            for entry in index.reads:
+                yield from entry.axes
         if read.outside is not None and read.name in program.operand:
             for form in _borders(program, read):
                 for atom, _ in form.terms:

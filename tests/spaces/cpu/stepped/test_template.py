@@ -145,6 +145,26 @@ BESIDE = {
 }
 
 
+CHOSEN = {
+    "words": "i: int32[3, 6](index < 7); x: float32[7, 20]; "
+    "y[b, t, d] = tanh(inside(y[b, t - 1, d], 0) + x[i[b, t], d])",
+    "rows": "i: int32[3](index < 5); x: float32[5, 6, 20]; "
+    "y[b, t, d] = 0.5 * inside(y[b, t - 1, d], 0) + x[i[b], t, d]",
+    "elements": "i: int64[20](index < 20); x: float32[3, 6, 20]; "
+    "y[b, t, d] = inside(y[b, t - 1, d], 0) * w[d] + sum[e](x[b, t, i[e]] * m[e, d])",
+    "bounded": "y[b, t, d] = tanh(x[b, t, d] + sum[e: e < d](inside(y[b, t - 1, e], 0) * m[e, d]))",
+    "bounded by steps": "x: float32[3, 6, 20]; y[b, t, d] = 0.1 * inside(y[b, t - 1, d], 0) + "
+    "sum[e: e <= t](x[b, t - e, d] * w[e])",
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_tables_choose_operands_and_conditions_bound_sums(name, tmp_path):
+    extents = {"b": 3, "t": 6, "d": 20, "e": 20}
+    used = {a: n for a, n in extents.items() if re.search(rf"\b{a}\b", CHOSEN[name])}
+    check_sampled(space_of(workload(CHOSEN[name], **used), machine()), 3, 0, tmp_path)
+
+
 @pytest.mark.parametrize("name", BESIDE)
 def test_operands_are_read_beyond_their_borders(name, tmp_path):
     text = f"x: float32[3, 6, 20]; {BESIDE[name]}"
@@ -220,7 +240,8 @@ def test_every_planted_bug_is_found(bug, tmp_path):
 REFUSED = {
     TEXTS["heat"]: "inside.h.b, t - 1, d - 1., 1. is read at 'd - 1'; allowed: an axis of h",
     "h[b, t] = inside(h[b, t - 1], 0) + x[b, t]; y[b] = sum[t](h[b, t])": "y has no axis t, along",
-    "i: int32[2](index < 2); h[b, t] = inside(h[b, t - 1], 0) + x[i[b], t]": "entries of a table",
+    "i: int32[2](index < 2); j: int32[2](index < 2); h[b, t] = inside(h[b, t - 1], 0) + "
+    "x[i[j[b]], t]": "entries of a table choose i.j.b..",
     "h[b, t] = inside(h[b, t - 1], 0) * inside(h[b, t - 1], 1) + x[b, t]": "h begins with 1, and",
     "g[b, t, d] = inside(g[b, t - 1, d], 0) + x[b, t, d]; "
     "h[b, t, d] = inside(h[b, t, d - 1], 0) + g[b, t, d]": "stages step along d and t; allowed",
@@ -229,7 +250,7 @@ REFUSED = {
     "h[b, t] = inside(h[b, t + 1], 0) + x[b, t]; y[b, t] = inside(h[b, t - 1], 0)": "of neither",
     "h[b, t] = prod[d](inside(h[b, t - 1], 1) + x[b, t, d])": "h is a prod; allowed: sum, max",
     "x: float16; h[b, t] = inside(h[b, t - 1], 0) + x[b, t]": "x is float16; allowed",
-    "where d <= b; h[b, t] = sum[d](inside(h[b, t - 1], 0) + x[b, t, d])": "'where d <= b' bounds",
+    "where d <= b; h[b, t] = max[d](inside(h[b, t - 1], 0) + x[b, t, d])": "'where d <= b' bounds",
 }
 
 
