@@ -160,6 +160,8 @@ SCORES_OF_PREFIX = "sum[d](q[h,t,d] * k[h,s,d]) * v[h,s,e]"
 RECURRENCES = {
     "linear attention": f'"y[h,t,e] = sum[s: s <= t]({SCORES_OF_PREFIX})" h=5 t=1003 s=1003 d=64 '
     "e=136 dtype=bfloat16",
+    "linear attention, in one sum": '"y[h,t,e] = sum[s,d: s <= t](q[h,t,d] * k[h,s,d] * v[h,s,e])" '
+    "h=16 t=2100 s=2100 d=64 e=64 dtype=bfloat16",
     "linear attention, backwards": f'"y[h,t,e] = sum[s: s > t]({SCORES_OF_PREFIX} / 8)" h=3 '
     "t=700 s=700 d=72 e=64 dtype=float16",
     "retention": f'"y[h,t,e] = sum[s: s <= t](exp(g[h] * (s - t)) * {SCORES_OF_PREFIX})" h=4 '

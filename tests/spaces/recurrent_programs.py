@@ -31,6 +31,10 @@ TEXTS = {
     f"exp(l[h, t] - l[h, s] + g[e] * (s - t)) * {PRODUCT} * v[h, s, e])",
     "gates of input": "l[h, t] = sum[s: s <= t](a[h, s])\n"
     f"y[h, t, e] = sum[s: s <= t](exp(l[h, t] - l[h, s] + i[h, s]) * {PRODUCT} * v[h, s, e])",
+    "linear attention, in one sum": "y[h, t, e] = sum[s, d: s <= t]("
+    "q[h, t, d] * k[h, s, d] * v[h, s, e])",
+    "retention, in one sum": "y[h, t, e] = sum[s, d: s <= t]("
+    "exp(g[h] * (s - t)) * q[h, t, d] * k[h, s, d] * v[h, s, e])",
     "two inner axes": "y[h, t, e] = sum[s, d, n: s <= t]("
     "q[h, t, d] * r[t, n] * k[h, s, d, n] * v[h, s, e])",
 }

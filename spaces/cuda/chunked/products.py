@@ -132,13 +132,34 @@ class Products:
             *numbers_of_rows,
             "float two[2];",
             *CUDA.loop("e", 2, f"two[e] = {test} ? {value} : 0.0f;", unroll=True),
-            f"tw::store_shared(weighed + {place * BYTES}, tw::pack2<{self.kind}>(two[0], two[1]));",
+            *self._left(f"weighed + {place * BYTES}"),
         ]
         each = [*CUDA.loop("h", 2, body, unroll=True)]
         each = CUDA.loop("f", rows, each, unroll=True)
         return CUDA.loop(
             "j", columns, [f"const int column = {column};", *numbers_of_terms, *each], unroll=True
         )
+
+    def _left(self, place: str) -> list[str]:
+        """Print how two weighed scores go to shared memory, and what rounding leaves of them."""
+        if self.block.view.has_rounded_scores:
+            return [f"tw::store_shared({place}, tw::pack2<{self.kind}>(two[0], two[1]));"]
+        return [
+            "u32 both, left;",
+            f"tw_halves<{self.kind}>(two[0], two[1], both, left);",
+            f"tw::store_shared({place}, both);",
+            f"tw::store_shared({place} + {self._tile}, left);",
+        ]
+
+    @property
+    def _tile(self) -> int:
+        """Bytes of the weighed scores of a chunk."""
+        return self.block.chunk * self.block.chunk * BYTES
+
+    @property
+    def _parts(self) -> Sequence[int]:
+        """The places of weighed scores, and of what rounding leaves of them."""
+        return (0,) if self.block.view.has_rounded_scores else (0, self._tile)
 
     # -- the state ---------------------------------------------------------------------------------
 
@@ -273,13 +294,16 @@ class Products:
         for k in range(block.rows - 1):
             step = [f"u32 b[{b.count}][4];", *b.load(f"stage + {matrix}", Index(constant=k))]
             for i in range(k + 1, block.rows):
-                step += CUDA.block(*self._product(i, k, f"sums[{i}]"))
+                step += self._product(i, k, f"sums[{i}]")
             lines += CUDA.block(*step)
         return lines
 
     def _product(self, i: int, k: int, total: str) -> list[str]:
         """Print the product of weighed scores and fragments ``b`` of the matrix."""
+        parts = (self._part(i, k, total, part) for part in self._parts)
+        return [line for part in parts for line in CUDA.block(*part)]
 
+    def _part(self, i: int, k: int, total: str, part: int) -> list[str]:
         def body(indices: tuple[Index, ...]) -> Sequence[str]:
             _, j = indices
             pair = f"{total}[{j.text}]"
@@ -287,7 +311,7 @@ class Products:
 
         return [
             "u32 a[1][4];",
-            *self.block.weighed().load(self._weighed_at(i), Index(constant=k)),
+            *self.block.weighed().load(f"{self._weighed_at(i)} + {part}", Index(constant=k)),
             *unrolled(repeat(1, 2 * self.block.fragments), 0, body, "t"),
         ]
 
@@ -310,6 +334,9 @@ class Products:
             )
         return lines
 
+    def _loaded(self, place: str) -> str:
+        return f"tw::to_float(tw::load_shared<{self.kind}>({place}))"
+
     def _again(self, i: int) -> list[str]:
         """Print the same term by term, where an infinity is multiplied by zero for a term that does
         not count."""
@@ -319,10 +346,8 @@ class Products:
         row, term = (variable(name, FRAGMENT) + first for name in ("row", "term"))
         score = block.score_layout.index([row, term]) * BYTES
         entry = block.matrix_layout.index([term, variable("column", all_columns)]) * BYTES
-        factors = (
-            f"tw::to_float(tw::load_shared<{self.kind}>({place}))"
-            for place in (f"weighed + {score}", f"stage + {matrix} + {entry}")
-        )
+        weight, *rest = (self._loaded(f"weighed + {part} + {score}") for part in self._parts)
+        factors = (" + ".join((weight, *rest)), self._loaded(f"stage + {matrix} + {entry}"))
         last = "row" if block.view.carried.exclusive else "row + 1"
         own = f"warp * {block.fragments * FRAGMENT} + j * {WIDE} + {PLACE} + e % 2"
         added = f"total = tw::fused({', '.join(factors)}, total);"

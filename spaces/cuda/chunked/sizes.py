@@ -94,8 +94,9 @@ class ChunkSizes(BlockResources):
         return c["chunk"] * (2 * self.depth + self.columns(c)) * BYTES
 
     def score_bytes(self, c: Any) -> Any:
-        """Return the bytes of the weighed scores of a chunk."""
-        return c["chunk"] * c["chunk"] * BYTES
+        """Return the bytes of the weighed scores of a chunk, and of what rounding leaves of
+        them."""
+        return c["chunk"] * c["chunk"] * BYTES * (2 - self.view.has_rounded_scores)
 
     def turn_bytes(self, c: Any) -> Any:
         """Return the bytes of the numbers of a chunk."""

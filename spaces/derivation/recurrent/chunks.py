@@ -68,9 +68,16 @@ class Chunks(RowsAndKeys):
         return self.carried.decay or alone
 
     @property
-    def score(self) -> str:
-        """The name of the stage of scores."""
-        return self.carried.merged[0].name
+    def score(self) -> str | None:
+        """The name of the stage of scores; None if their terms are summed with those of the sum, so
+        that no score is a number of the program."""
+        return self.carried.merged[0].name if self.carried.merged else None
+
+    @property
+    def has_rounded_scores(self) -> bool:
+        """Tell whether the program means that weighed scores are rounded to the dtype of the
+        matrix: they are factors of its terms, or powers are, which they are rounded like."""
+        return self.score is not None or self.carried.decay is not None
 
     @property
     def expressions(self) -> Iterator[Expression]:
@@ -89,8 +96,10 @@ def chunks_of(program: Program) -> Chunks | str:
 
 def _chunks(view: Recurrence) -> Chunks:
     program, lane, inner = view.program, view.lane, frozenset(view.inner)
-    if not inner or len(view.merged) != 1 or not inner <= set(view.merged[0].over):
-        raise InputError(f"the terms of {view.name} have no product that is summed on its own")
+    if not inner:
+        raise InputError(f"the terms of {view.name} have no product that is summed")
+    if len(view.merged) > 1 or any(not inner <= set(stage.over) for stage in view.merged):
+        raise InputError(f"the terms of {view.name} have sums of several products")
     if view.decay is not None and (found := view.decay.axes & {*inner, lane}):
         raise InputError(f"decays differ along {', '.join(sorted(found))}; chunks share them")
     for factor in (*view.added, *view.read):

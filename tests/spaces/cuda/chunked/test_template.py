@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.measure.cuda.kernels.test_chunked_kernels import CHUNKED, HALF, recurrence
+from tests.measure.cuda.kernels.test_chunked_kernels import CHUNKED, HALF, IN_ONE_SUM, recurrence
 from tests.spaces.recurrent_programs import TEXTS
 from tilewright.spaces.cuda.chunked.template import CudaChunked
 from tilewright.spaces.cuda.target import cuda_target
@@ -33,12 +33,15 @@ class TestCudaChunked(TemplateContract):
 
     def served(self) -> list[tuple[Workload, Target]]:
         kinds, targets = (HALF, "float16"), (H200, A100)
-        return [
+        found = [
             (recurrence(name, kinds[n % 2]), targets[n // 2 % 2]) for n, name in enumerate(CHUNKED)
         ]
+        return [*found, *((recurrence(name), H200) for name in IN_ONE_SUM)]
 
     def refused(self) -> list[tuple[Workload, Target]]:
-        found = [(recurrence(name, HALF), H200) for name in TEXTS if name not in CHUNKED]
+        found = [
+            (recurrence(name, HALF), H200) for name in TEXTS if name not in (*CHUNKED, *IN_ONE_SUM)
+        ]
         return [*found, (recurrence("retention", HALF), detect_target("cpu"))]
 
 
@@ -48,7 +51,22 @@ class TestCudaChunked(TemplateContract):
         (workload("matmul", m=16, n=16, k=16, dtype=HALF), "a product of matrices"),
         (workload("softmax", r=4, c=8), "made of one sum"),
         (recurrence("retention", "float32"), "needs factors of float16 or bfloat16"),
-        (recurrence("gated"), "no product that is summed on its own"),
+        (recurrence("averages"), "no product that is summed"),
+        (recurrence("gated"), "decays differ along d; chunks share them"),
+        (recurrence("selective"), "sums of several products"),
+        (recurrence("linear attention, in one sum", "float16"), "too large for float16"),
+        (recurrence("two inner axes"), "q[h, t, d] * r[t, n] would be rounded to bfloat16"),
+        (
+            workload(
+                "y[t,e] = sum[s,d: s <= t](q[t,d] * k[s,d] * w[s] * v[s,e])",
+                t=9,
+                s=9,
+                d=4,
+                e=4,
+                dtype=HALF,
+            ),
+            "w[t] would be rounded to bfloat16",
+        ),
         (recurrence("two decays"), "decays differ along e; chunks share them"),
         (recurrence("linear attention", d=600), "a thread needs about"),
         (recurrence("linear attention", t=1 << 19, s=1 << 19), "524288 positions"),
