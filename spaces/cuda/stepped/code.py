@@ -6,7 +6,9 @@ As task mappings:
     threads:  spatial(1, warps) * spatial(parts, columns)
 
 The state stays in registers. Operands of many steps at a time are copied to stages of shared
-memory, while the steps before are computed; within a stage, threads meet in their warps alone.
+memory, while the steps before are computed; within a stage, threads meet in their warps alone. What
+all columns read and takes many instructions, such as powers of decays, is computed once for a block
+before the steps of a stage.
 """
 
 from __future__ import annotations
@@ -29,6 +31,11 @@ from tilewright.spaces.derivation.rows.addresses import Steps
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch
 from tilewright.spaces.kernel import Source as Text
 from tilewright.spaces.kernels.text import CUDA
+
+THREAD = "thread"
+"""The C variable of the place of a thread in its block."""
+AHEAD = 4
+"""Steps that are written one after the other where they are computed ahead."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,17 @@ class SteppedCode:
             end += 2 * int(self.sizes.crossing_bytes(stage))
         return found
 
+    @property
+    def _ahead(self) -> Mapping[str, str]:
+        """C text of where the step of what is computed ahead is."""
+        sizes, found = self.sizes, dict[str, str]()
+        own = [stage for stage in sizes.ahead if stage.name in sizes.shown]
+        end = int(sizes.shared_bytes) - int(sizes.steps) * sum(map(sizes.ahead_row, own))
+        for stage in own:
+            found[stage.name] = f"shared + {end} + step * {sizes.ahead_row(stage)}"
+            end += int(sizes.steps) * sizes.ahead_row(stage)
+        return found
+
     # -- the walk ------------------------------------------------------------------------------
 
     @cached_property
@@ -159,17 +177,40 @@ class SteppedCode:
         return starts
 
     def _walk(self) -> list[str]:
-        sizes, view, copies = self.sizes, self.sizes.view, self._copies
-        pointers = {output.name: f"y{n}" for n, output in enumerate(view.outputs)}
-        places = {source: self._in_stage(source) for source in copies}
-        writer = StepWriter(sizes, self._rows, pointers, places, self._left)
+        """Print the walk along all steps."""
+        sizes, extent = self.sizes, self.sizes.view.extent(self.sizes.view.position)
+        writer = self._writer(sizes)
         lines, step = writer.prepared(), writer.write()
-        extent = view.extent(view.position)
-        if not copies:
+        if not self._copies:
             return [*lines, *self._loop(extent, [*self._at("step"), *step])]
+        if not sizes.ahead:
+            return [*lines, *self._in_chunks(step, [])]
+        all_threads = {**sizes.values, "row_threads": int(sizes.threads)}
+        before = self._writer(replace(sizes, values=all_threads), THREAD, "a_", True)
+        declared = f"const int {THREAD} = (int)threadIdx.x;"
+        return [declared, *lines, *before.prepared(), *self._in_chunks(step, before.write())]
+
+    def _writer(
+        self, sizes: StepSizes, part: str = PART, prefix: str = "", of_ahead: bool = False
+    ) -> StepWriter:
+        """Return the writer of what is computed ahead of the steps, or of what is computed in
+        them."""
+        view = self.sizes.view
+        stages = tuple(s for s in view.stages if (s in self.sizes.ahead) == of_ahead)
+        pointers = {output.name: f"y{n}" for n, output in enumerate(view.outputs)}
+        places = {source: self._in_stage(source) for source in self._copies}
+        known = (self._rows, pointers, places, self._left, self._ahead)
+        return StepWriter(replace(view, stages=stages), sizes, *known, part, prefix)
+
+    def _in_chunks(self, step: Sequence[str], before: Sequence[str]) -> list[str]:
+        """Print the walk along all steps, whose operands are copied some steps at a time; what is
+        computed ``before`` them is for as many."""
+        sizes, copies = self.sizes, self._copies
+        extent = sizes.view.extent(sizes.view.position)
         chunk, ahead = int(sizes.steps), int(sizes.stages) - 1
         size, count = int(sizes.stage_bytes), int(sizes.chunks)
         whole, most = extent % chunk == 0, f"left < {chunk} ? left : {chunk}"
+        at, end = self._at(f"chunk * {chunk} + step"), chunk if whole else "end"
         body = [
             f"tw::cp_async_wait<{ahead - 1}>();",
             "tw::sync_block();",
@@ -179,7 +220,8 @@ class SteppedCode:
             *CUDA.when("more", self._fetch()),
             "tw::cp_async_commit();",
             *([] if whole else [f"const int left = {extent} - chunk * {chunk}, end = {most};"]),
-            *self._loop(chunk if whole else "end", [*self._at(f"chunk * {chunk} + step"), *step]),
+            *(self._computed_ahead(end, [*at, *before]) if before else []),
+            *self._loop(end, [*at, *step]),
             *self._settled("more"),
         ]
         begun = [
@@ -189,13 +231,16 @@ class SteppedCode:
         ]
         filled = [*CUDA.when(f"chunk < {count}", begun), "tw::cp_async_commit();"]
         return [
-            *lines,
             *(line for source, copy in copies.items() for line in copy.start("0", _corner(source))),
             *(line for copy in self._pending for line in copy.declare()),
             *([] if whole else ["int fetched = 0;"]),
             *CUDA.loop("chunk", ahead, filled, unroll=True),
             *CUDA.loop("chunk", count, body, unroll=1),
         ]
+
+    def _computed_ahead(self, end: int | str, step: Sequence[str]) -> list[str]:
+        """Print how all threads of a block compute what all columns of the next steps read."""
+        return [*CUDA.loop("step", end, step, unroll=AHEAD), "tw::sync_block();"]
 
     def _at(self, number: str) -> list[str]:
         """Print the index of the step that has a number in the order of steps."""

@@ -15,6 +15,7 @@ from tilewright.spaces.cuda.stepped.sources import ALIGNED, Kind, Source, source
 from tilewright.spaces.cuda.stepped.tile import WIDEST, Points, axes_of, crossing
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.decided import Decided
+from tilewright.spaces.derivation.scopes import special
 from tilewright.spaces.derivation.stepped.view import SteppedView
 from tilewright.spaces.language.program import Stage
 from tilewright.spaces.language.tree import Read
@@ -91,6 +92,8 @@ class StepSizes:
     def terms(self, stage: Stage) -> Any:
         """Return the elements of a stage that a thread computes at one step, or their terms."""
         inner = self.view.inner_of((*stage.axes, *stage.over))
+        if stage in self.ahead:
+            return ceil_div(self.view.extent(*inner), self.threads)
         return self.elements(inner, self.view.lane in stage.axes)
 
     @property
@@ -101,7 +104,8 @@ class StepSizes:
     @property
     def state(self) -> Any:
         """The elements of the state that a thread keeps from step to step."""
-        return sum(self.count(self.view.stage[name]) for name in self.view.first)
+        ahead = {stage.name for stage in self.ahead}
+        return sum(self.count(self.view.stage[n]) for n in self.view.first if n not in ahead)
 
     @property
     def registers(self) -> Any:
@@ -111,7 +115,7 @@ class StepSizes:
             for s in self.sources.values()
             if s.kind is not Kind.DIRECT
         )
-        sums = sum(self.count(stage) for stage in self.view.stages if stage.reducer)
+        sums = sum(self.count(s) for s in self.view.stages if s.reducer or s.name in self.shown)
         return BOOKKEEPING + self.state + read + sums
 
     def points(self, axes: Sequence[str]) -> Points:
@@ -151,9 +155,51 @@ class StepSizes:
         """Return the bytes of the elements of a stage at one step, of all columns of a block."""
         return REAL * self.view.extent(*self.view.inner_of(stage.axes)) * self.columns
 
+    @cached_property
+    def ahead(self) -> Sequence[Stage]:
+        """The stages of points that are alike in all columns, and call functions: all threads of a
+        block compute them for many steps before these."""
+        found = [stage for stage in self.view.stages if self._is_alike(stage)]
+        while (known := self._of_each_other(found)) != found:
+            found = known
+        return found if self.staged and any(special(stage.body) for stage in found) else []
+
+    def _is_alike(self, stage: Stage) -> bool:
+        """Tell whether a stage is a map over points that all columns have."""
+        view, by_lane = self.view, (s.read for s in self.sources.values() if s.by_lane)
+        is_output = stage.name in {output.name for output in view.outputs}
+        if stage.reducer or is_output or not view.inner_of(stage.axes):
+            return False
+        reads = {*stage.body.value_reads}
+        return bool(view.lane) and view.lane not in stage.body.axes and reads.isdisjoint(by_lane)
+
+    def _of_each_other(self, found: Sequence[Stage]) -> list[Stage]:
+        """Return the stages that read no others, and that no others read one step before."""
+        names = {stage.name for stage in found} - {stage.name for stage in self.crossing}
+        others = [stage for stage in self.view.stages if stage.name not in names]
+        late = {r.name for s in others for r in s.body.value_reads if self.view.is_before(r)}
+        return [
+            stage
+            for stage in found
+            if stage.name in names - late
+            and {r.name for r in stage.body.value_reads} & self.view.stage.keys() <= names
+        ]
+
+    @cached_property
+    def shown(self) -> frozenset[str]:
+        """The names of stages that are computed ahead, and that others read."""
+        names, ahead = {stage.name for stage in self.ahead}, self.ahead
+        others = (stage for stage in self.view.stages if stage not in ahead)
+        return frozenset(r.name for s in others for r in s.body.value_reads if r.name in names)
+
+    def ahead_row(self, stage: Stage) -> int:
+        """Return the bytes of a stage that is computed ahead, at one step."""
+        return int(round_up(REAL * self.view.extent(*self.view.inner_of(stage.axes)), ALIGNED))
+
     @property
     def shared_bytes(self) -> Any:
-        """Bytes of shared memory of a block: stages of operands, and then elements of this step
-        and the one before."""
+        """Bytes of shared memory of a block: stages of operands, elements of this step and the one
+        before, and what is computed ahead."""
         own = sum(self.crossing_bytes(stage) for stage in self.crossing)
-        return self.stages * self.stage_bytes + 2 * own
+        ahead = sum(self.ahead_row(s) for s in self.ahead if s.name in self.shown)
+        return self.stages * self.stage_bytes + 2 * own + self.steps * ahead

@@ -12,7 +12,7 @@ from functools import cached_property
 from math import gcd
 
 from tilewright.spaces.algebra.index import Index, index, variable
-from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.abi import C_TYPES, FLOATS
 from tilewright.spaces.cuda.chains.scopes import ThreadScope
 from tilewright.spaces.cuda.reducers import joined, taken
 from tilewright.spaces.cuda.scalar_code import literal
@@ -22,7 +22,8 @@ from tilewright.spaces.cuda.stepped.tile import Points, axes_of, inner_indices, 
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.rows.addresses import Steps
 from tilewright.spaces.derivation.scopes import Integer, Scope
-from tilewright.spaces.derivation.stepped.view import Group
+from tilewright.spaces.derivation.stepped.view import Group, SteppedView
+from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.magnitude import magnitudes
@@ -32,6 +33,8 @@ from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
 TURN, POINT, PART, STEP, NUMBER = "i", "point", "part", "t", "number"
 """C variables: the number of a point among those of a thread, its number among all, the place of
 the thread among those that share points, the step, and its number in the order of steps."""
+SIZES = {C_TYPES[name]: dtype(name).bytes for name in FLOATS}
+"""The bytes of C types of elements."""
 TERMS = 4
 """The most terms of the sums of points that are written one after the other."""
 
@@ -62,19 +65,25 @@ class StepWriter:
     ``pointers`` maps outputs to C pointers to their first elements in a row, sources have their
     own; ``places`` maps those that are staged to C text of where their step is in shared memory,
     and ``left`` stages whose elements others read to that of where these are. Steps are numbered
-    by the C variable ``number``.
+    by the C variable ``number``. Of what is computed ``ahead`` of them, it maps stages to where
+    their step is in shared memory: those of the ``view`` are left there, others are read. The view
+    has some stages of that of the sizes; ``part`` is the place of a thread among those that share
+    points, and names of arrays begin with ``prefix``.
     """
 
+    view: SteppedView
     sizes: StepSizes
     at: Mapping[str, Index]
     pointers: Mapping[str, str]
     places: Mapping[Source, str]
     left: Mapping[str, str]
+    ahead: Mapping[str, str]
+    part: str = PART
+    prefix: str = ""
     lines: list[str] = field(default_factory=list)
     arrays: dict[tuple[Read, tuple[str, ...]], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.view = self.sizes.view
         self.vector = int(self.sizes.vector)
 
     # -- before the first step ---------------------------------------------------------------------
@@ -117,7 +126,7 @@ class StepWriter:
         return [kind, *self._over(axes, loads)]
 
     def _array(self, read: Read, axes: tuple[str, ...]) -> str:
-        return self.arrays.setdefault((read, axes), f"h{len(self.arrays)}")
+        return self.arrays.setdefault((read, axes), f"{self.prefix}h{len(self.arrays)}")
 
     def _width(self, source: Source) -> int:
         return self.vector if source.by_lane else 1
@@ -150,10 +159,9 @@ class StepWriter:
             f"const int {POINT} = exists ? {number} : {points.total - 1};",
         ]
 
-    @staticmethod
-    def _number(points: Points) -> Index:
+    def _number(self, points: Points) -> Index:
         """Return the number of the point of a turn."""
-        return points.number(variable(TURN, points.count), index(PART, points.threads))
+        return points.number(variable(TURN, points.count), index(self.part, points.threads))
 
     # -- a step ------------------------------------------------------------------------------------
 
@@ -176,11 +184,11 @@ class StepWriter:
 
     def state(self, stage: Stage) -> str:
         """Return the array of a stage as it was before the step."""
-        return f"s{self.view.stages.index(stage)}"
+        return f"{self.prefix}s{self.view.stages.index(stage)}"
 
     def made(self, stage: Stage) -> str:
         """Return the array of a stage as the step makes it."""
-        return f"r{self.view.stages.index(stage)}"
+        return f"{self.prefix}r{self.view.stages.index(stage)}"
 
     def _columns(self, stage: Stage) -> range:
         return range(self.vector if self.view.lane in stage.axes else 1)
@@ -256,7 +264,7 @@ class StepWriter:
             place = f"{self.made(stage)}[{self._element(axes, len(columns), v)}]"
             body.append(f"{place} = {scope.text(stage.body)};")
             scope.names[Read(stage.name, tuple(map(AxisValue, stage.axes)))] = place
-            body += self._left(stage, axes, v)
+            body += [*self._left(stage, axes, v), *self._shown(stage, axes)]
             if v == columns[-1]:
                 self._stores(stage, body, axes)
             return
@@ -339,6 +347,8 @@ class StepWriter:
             name = self.state(stage) if self.view.is_before(read) else self.made(stage)
             inner = axes if self.view.inner_of(stage.axes) else ()
             return f"{name}[{self._element(inner, len(self._columns(stage)), v)}]"
+        if read.name in self.ahead:
+            return f"{self.arrays[read, axes]}[{TURN}]"
         source = self.sizes.sources[read]
         if source.kind is Kind.DIRECT:
             address = self._address(source.steps, source.name, point, v)
@@ -408,35 +418,50 @@ class StepWriter:
         """Load the elements that a stage reads from shared memory, unless they are there."""
         for read in stage.body.value_reads:
             source = self.sizes.sources.get(read)
-            if source is None or source.kind is not Kind.STAGED:
+            key = axes if source is None or source.inner else ()
+            if (read, key) in self.arrays:
                 continue
-            key = axes if source.inner else ()
-            if (read, key) not in self.arrays:
+            if source is not None and source.kind is Kind.STAGED:
                 self.lines += self._loaded(source, self._array(read, key), key)
+            elif read.name in self.ahead and read.name not in self.view.stage:
+                name, place = self._array(read, key), self.ahead[read.name]
+                self.lines += self._loaded_points("float", name, place, axes, axes)
 
     def _loaded(self, source: Source, name: str, axes: tuple[str, ...]) -> list[str]:
-        kind, bytes = C_TYPES[source.array.dtype], source.array.element.bytes
-        place = self.places[source]
-        if not axes:
-            width = self._width(source)
-            first = f" + column * {self.vector * bytes}" if source.by_lane else ""
-            load = f"tw::load_shared<{width}>({name}, {place}{first});"
-            return [f"{kind} {name}[{width}];", load]
-        points = self.sizes.points(axes)
-        declared = f"{kind} {name}[{points.count}];"
-        at = self._point_of(axes)
-        if source.inner == axes:
-            vector = points.vector
-            if vector > 1:
-                number = self._number(points) * bytes
-                to = f"tw::load_shared<{vector}>({name} + {TURN}, {place} + {number});"
-                head = CUDA.loop(TURN, points.count, to, step=vector, unroll=True, brief=True)
-                return [declared, *head]
-        element = Index()
-        for axis in source.inner:
+        kind, place = C_TYPES[source.array.dtype], self.places[source]
+        if axes:
+            return self._loaded_points(kind, name, place, source.inner, axes)
+        width = self._width(source)
+        bytes = self.vector * source.array.element.bytes
+        first = f" + column * {bytes}" if source.by_lane else ""
+        load = f"tw::load_shared<{width}>({name}, {place}{first});"
+        return [f"{kind} {name}[{width}];", load]
+
+    def _loaded_points(
+        self, kind: str, name: str, place: str, inner: Sequence[str], axes: tuple[str, ...]
+    ) -> list[str]:
+        """Load elements along ``inner`` axes for the points of a thread, which lie along
+        ``axes``."""
+        points, bytes = self.sizes.points(axes), SIZES[kind]
+        declared, vector = f"{kind} {name}[{points.count}];", points.vector
+        if tuple(inner) == axes and vector > 1:
+            number = self._number(points) * bytes
+            to = f"tw::load_shared<{vector}>({name} + {TURN}, {place} + {number});"
+            head = CUDA.loop(TURN, points.count, to, step=vector, unroll=True, brief=True)
+            return [declared, *head]
+        element, at = Index(), self._point_of(axes)
+        for axis in inner:
             element = element * self.view.extent(axis) + at[axis]
         load = f"{name}[{TURN}] = tw::load_shared<{kind}>({place} + {element * bytes});"
         return [declared, *self._over(axes, [load])]
+
+    def _shown(self, stage: Stage, axes: tuple[str, ...]) -> list[str]:
+        """Leave an element of what is computed ahead for the steps."""
+        if stage.name not in self.ahead:
+            return []
+        place = f"{self.ahead[stage.name]} + {index(POINT) * REAL}"
+        store = f"tw::store_shared({place}, {self.made(stage)}[{TURN}]);"
+        return [store] if self.sizes.points(axes).is_whole else [f"if (exists) {store}"]
 
     # -- outputs -----------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class CudaStepped(CudaTemplate):
     """Delta rules, gates, and sums over prefixes whose terms separate, in float32."""
 
     name: ClassVar[str] = "stepped"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     walks_steps: ClassVar[bool] = True
     refuses_products: ClassVar[str] = "it is a product of matrices; no stage of it reads itself"
 

@@ -10,7 +10,7 @@ A state that is carried backwards is read at ``t + 1``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -56,8 +56,8 @@ class _Steps:
         """Yield them in order."""
         own = self.recurrence
         if own.decay is not None:
-            yield Stage(f"{own.name}.scale", self._scaled, None, (), self._scale(own.decay))
-        yield Stage(f"{own.name}.state", self._state, None, (), self._moved())
+            yield from self._scales(own.decay)
+        yield self._stage("state", self._state, self._moved())
         yield from self._read()
         for name, value in own.values.items():
             if name != own.name:
@@ -103,33 +103,43 @@ class _Steps:
     def _scale_now(self) -> Expression:
         return self._now("scale", self._scaled)
 
-    def _scale(self, decay: Decay) -> Expression:
-        """Return the largest exponent so far."""
-        return Call("max", (plus(self._scale_before, decay.growth), decay.term))
+    def _scales(self, decay: Decay) -> Iterator[Stage]:
+        """Yield the largest exponent so far, and the powers of what is kept, added and read."""
+        before, now = self._scale_before, self._scale_now
+        largest = Call("max", (plus(before, decay.growth), decay.term))
+        is_late = self.recurrence.exclusive
+        read = plus(plus(decay.reading, before), decay.growth) if is_late else None
+        exponents = {
+            "kept": plus(minus(before, now), decay.growth),
+            "added": minus(decay.term, now),
+            "read": read or plus(decay.reading, now),
+        }
+        yield self._stage("scale", self._scaled, largest)
+        for name, exponent in exponents.items():
+            yield self._stage(name, self._scaled, Call(decay.function, (exponent,)))
 
-    def _power(self, decay: Decay, exponent: Expression) -> Expression:
-        return Call(decay.function, (exponent,))
+    def _stage(self, name: str, axes: tuple[str, ...], body: Expression) -> Stage:
+        return Stage(f"{self.recurrence.name}.{name}", axes, None, (), body)
 
     # -- the state ---------------------------------------------------------------------------------
 
     def _moved(self) -> Expression:
         """Return the state after a step."""
-        own, decay = self.recurrence, self.recurrence.decay
+        own = self.recurrence
         kept, added = self._before("state", self._state, 0.0), list(own.added)
-        if decay is not None:
-            moved = plus(minus(self._scale_before, self._scale_now), decay.growth)
-            kept = Binary("*", self._power(decay, moved), kept)
-            added.append(self._power(decay, minus(decay.term, self._scale_now)))
+        if own.decay is not None:
+            kept = Binary("*", self._now("kept", self._scaled), kept)
+            added.append(self._now("added", self._scaled))
         parts = (product(self._some(added, inner)) for inner in (False, True))
         return plus(kept, times(*parts))
 
     def _read(self) -> Iterable[Stage]:
         """Yield the stages that make the sum of the state: factors that inner axes are in, and
         then the others."""
-        own, decay = self.recurrence, self.recurrence.decay
+        own = self.recurrence
         factors = list(own.read)
-        if decay is not None:
-            factors.append(self._power(decay, self._exponent(decay)))
+        if own.decay is not None:
+            factors.append(self._now("read", self._scaled))
         state = self._before("state", self._state, 0.0) if own.exclusive else None
         term = product((*self._some(factors, True), state or self._now("state", self._state)))
         axes = tuple(axis for axis in self._state if axis not in own.inner)
@@ -142,12 +152,6 @@ class _Steps:
             is_there = Comparison("!=", AxisValue(own.position), Number(float(first)))
             value = Select(is_there, value, ZERO)
         yield Stage(own.name, own.program.stage[own.name].axes, None, (), value)
-
-    def _exponent(self, decay: Decay) -> Expression:
-        """Return the exponent of what is read."""
-        if not self.recurrence.exclusive:
-            return plus(decay.reading, self._scale_now)
-        return plus(plus(decay.reading, self._scale_before), decay.growth)
 
     def _some(self, factors: Iterable[Expression], inner: bool) -> list[Expression]:
         """Return the factors that inner axes are in, or those that none is in."""
