@@ -15,7 +15,7 @@ from tilewright.scheduler.torch.translation.index import Index, Indices
 from tilewright.scheduler.torch.translation.masks import Band, band_of, mask_of
 from tilewright.scheduler.torch.translation.nodes import arguments, fake, name_of, shape
 from tilewright.scheduler.torch.translation.rules import Kind, reducing
-from tilewright.scheduler.torch.translation.values import Value, chosen, number
+from tilewright.scheduler.torch.translation.values import LARGEST, Value, chosen, number
 
 if TYPE_CHECKING:
     from tilewright.scheduler.torch.translation.program import Placed, Translation
@@ -75,13 +75,15 @@ def _body(translation: Translation, node: fx.Node, place: Placed) -> str:
     scale = given.get("scale")
     scale = shape(query)[3] ** -0.5 if scale is None else scale
     dot = f"sum[{inner}]({first} * {second})" if inner.terms else f"{first} * {second}"
-    score = _masked(translation, node, f"{dot} * {float(scale)!r}", [batch, head, row, own])
+    score, hidden = _masked(translation, node, f"{dot} * {float(scale)!r}", [batch, head, row, own])
     if given.get("is_causal") and own.terms:
         if shape(query)[2] != shape(key)[2] and name_of(node) != BY_CPU:
             raise Gap("a causal mask of fewer queries than keys")
         translation.conditions[f"where {own} <= {row}"] = str(own)
     read = translation.number(value, [batch, shared, own, column])
-    return f"sum[{own}](softmax[{own}]({score}) * {read})" if own.terms else read
+    if own.terms:
+        score, read = f"max[{own}]({score})", f"sum[{own}](softmax[{own}]({score}) * {read})"
+    return f"select({score} {hidden}, 0, {read})" if hidden else read
 
 
 def _bound(translation: Translation, band: Band, row: Index, own: Index) -> None:
@@ -109,19 +111,20 @@ def _own_axis(translation: Translation, extent: int) -> Index:
     return translation.axes.value(translation.axes.new(extent))
 
 
-def _masked(translation: Translation, node: fx.Node, score: str, at: Indices) -> str:
-    """Return a score with its mask; a mask that is a band bounds the keys instead."""
+def _masked(translation: Translation, node: fx.Node, score: str, at: Indices) -> tuple[str, str]:
+    """Return a score with its mask, and how the greatest score of a row compares all of whose keys
+    are hidden: its result is 0. A mask that is a band bounds the keys instead."""
     mask = mask_of(node)
     if mask is None:
-        return score
+        return score, ""
     if mask in translation.nodes and (band := band_of(mask)):
         *_, row, own = at
         _bound(translation, band, row, own)
-        return score
+        return score, ""
     if conditions := _lengths(translation, mask, at):
         translation.conditions |= {f"where {text}": str(at[-1]) for text in conditions}
-        return score
+        return score, ""
     found = translation.argument(mask, at)
     if fake(mask).dtype is torch.bool and not isinstance(found, str):
-        return chosen(found, score, HIDDEN)
-    return f"{score} + {number(found)}"
+        return chosen(found, score, HIDDEN), f"<= ({HIDDEN})"
+    return f"{score} + {number(found)}", f"< (-{LARGEST!r})"

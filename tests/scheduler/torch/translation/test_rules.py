@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -338,6 +339,23 @@ def test_attention(data: st.DataObject) -> None:
     check(lambda q, k, v: attend(q, k, v, scale=0.3, is_causal=True)[0], q, k, v)
     check(lambda q, k, v, m: attend(q, k, v, attn_mask=m)[0], q, k, v, mask)
     check(lambda q, k, v: attend(q, k, v)[0].transpose(1, 2).reshape(batch, rows, -1), q, k, v)
+
+
+@pytest.mark.parametrize("keys", [1, 5])
+def test_queries_all_of_whose_keys_are_hidden_get_zeros(keys: int) -> None:
+    torch.manual_seed(0)
+    q, k, v = torch.rand(2, 3, 4, 8), torch.rand(2, 3, keys, 8), torch.rand(2, 3, keys, 8)
+    mask = torch.rand(2, 1, 4, keys) > 0.4
+    mask[0, 0, 2] = False
+    attend = aten._scaled_dot_product_flash_attention_for_cpu
+    expected = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), mask)
+    assert not expected[0, :, 2].any()
+    for hiding in (mask, torch.zeros(mask.shape).masked_fill(~mask, -math.inf)):
+        inputs = (q, k, v, hiding)
+        made = translation_of(lambda q, k, v, m: attend(q, k, v, attn_mask=m)[0], inputs)
+        with np.errstate(invalid="ignore"):
+            (found,) = values_of(made, inputs)
+        assert agree(found, expected)
 
 
 @quick
