@@ -4,9 +4,9 @@ functional unit, and the least bytes that move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from math import prod
 
 from tilewright.spaces.derivation.algebra import constant, factors
@@ -50,17 +50,28 @@ class Work:
 
 def work(program: Program) -> Work:
     """Return the work of a program."""
-    where = needed(program)
-    counted = cache(partial(points, program))
     carried = cached_recurrence(program)
-    stages = [
-        _stage_work(program, s, frozenset((*where[s.name], *program.bounding(s))), counted)
-        for s in (program.stages if carried is None else carried.others)
-    ]
+    stages = _stages_work(program, program.stages if carried is None else carried.others)
     if carried is not None:
         stages.append(_carried_work(carried))
     flops, arithmetic, special = (sum(column) for column in zip(*stages, strict=True))
     return Work(flops, arithmetic, special, least_bytes(program))
+
+
+@lru_cache(maxsize=64)
+def flops_of_pairs(program: Program) -> int:
+    """Return the FLOPs of a program without a state: all stages are computed, pairs of positions
+    of a recurrence among them."""
+    return sum(flops for flops, _, _ in _stages_work(program, program.stages))
+
+
+def _stages_work(program: Program, stages: Iterable[Stage]) -> list[tuple[int, int, int]]:
+    where = needed(program)
+    counted = cache(partial(points, program))
+    return [
+        _stage_work(program, s, frozenset((*where[s.name], *program.bounding(s))), counted)
+        for s in stages
+    ]
 
 
 def _carried_work(view: Recurrence) -> tuple[int, int, int]:

@@ -7,12 +7,16 @@ import pytest
 
 from tests.measure.cuda.kernels.test_chunked_kernels import CHUNKED, HALF, IN_ONE_SUM, recurrence
 from tests.spaces.recurrent_programs import TEXTS
+from tilewright.spaces.cuda.chained.template import CudaChained
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
 from tilewright.spaces.cuda.chunked.template import CudaChunked
 from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.derivation.work import flops_of_pairs
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import serving
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.template import Template
 from tilewright.spaces.testing.template import (
     TemplateContract,
     checked_quantities,
@@ -110,6 +114,15 @@ def test_quantities_are_possible_and_linear_in_positions() -> None:
     )
     for name in ("flops", "instructions", "near_bytes"):
         assert 12 < np.median(many[name]) / np.median(few[name]) < 20
+
+
+@pytest.mark.parametrize("template", [CudaChained, ChainedHopper])
+def test_quadratic_kernels_are_not_taken_for_linear_ones(template: type[Template]) -> None:
+    w = recurrence("linear attention", h=4, t=4096, s=4096, d=64, e=64)
+    found = checked_quantities(Space(w, H200, [template(w, H200)]), 1, 40)
+    pairs = 4 * 4096 * 4097 // 2
+    assert flops_of_pairs(w.program) == pairs * 2 * (64 + 64)
+    assert found["flops"].min() > 0.9 * flops_of_pairs(w.program)
 
 
 @pytest.mark.parametrize("name", CHUNKED)
