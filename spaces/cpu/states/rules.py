@@ -21,7 +21,9 @@ def state_rules(template: StateTemplate, *own: Rule) -> tuple[Rule, ...]:
     groups = ceil_div(view.extent(view.lane), template.lanes)
     rows = view.extent(*view.rows)
     room = STATE_SHARE_OF_L2 * cpu.l2_bytes
-    busy = template.points >= threads * LEAST_MULTIPLY_ADDS and rows * groups >= threads
+    (fewest, *_) = next(d.values for d in template.decisions if d.name == "vectors")
+    parts = rows * (groups // fewest)
+    busy = template.points >= threads * LEAST_MULTIPLY_ADDS and parts >= threads
     return (
         Rule(
             "vectors_divide",
@@ -33,7 +35,7 @@ def state_rules(template: StateTemplate, *own: Rule) -> tuple[Rule, ...]:
         Rule(
             "state_size",
             ("vectors",),
-            lambda c: (template.state_bytes(c) <= room) | (c["vectors"] == 1),
+            lambda c: (template.state_bytes(c) <= room) | (c["vectors"] == fewest),
             lambda c: f"a state of {template.state_bytes(c)} bytes takes more than half of L2",
         ),
         idle_threads(threads, threads if busy else 1),

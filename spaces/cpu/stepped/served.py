@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from tilewright.spaces.cpu.rows.served import ELEMENTS
 from tilewright.spaces.cpu.states.view import why_no_array
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import doubles
 from tilewright.spaces.derivation.rounding.reductions import dtypes_of_factors
 from tilewright.spaces.derivation.stepped.view import SteppedView, stepped_view
+from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.program import Program
 from tilewright.spaces.numerics.adding import in_one_accumulator
 from tilewright.spaces.workloads.workload import Workload
 
-cached_view = lru_cache(maxsize=64)(partial(stepped_view, borders=True))
+MOST_VECTORS = 8
+"""The most vectors of lanes that are reduced, which go through a step together."""
 
 
-def why_not_stepped(workload: Workload) -> str | None:
+@lru_cache(maxsize=64)
+def cached_view(program: Program, lanes: int) -> SteppedView:
+    """Return how a program is computed step by step in vectors of so many lanes."""
+    return stepped_view(program, borders=True, across=MOST_VECTORS * lanes)
+
+
+def lanes_of(workload: Workload, cpu: CpuTarget) -> int:
+    """Return the lanes of a vector of the dtype that a workload is computed in."""
+    return cpu.lanes(dtype(workload.accumulator).bytes)
+
+
+def why_not_stepped(workload: Workload, cpu: CpuTarget) -> str | None:
     """Say why a workload has no kernel of steps; return None if it has one."""
     program = workload.program
     if program.accumulator not in ("", workload.accumulator):
         return f"sums are kept in {program.accumulator}; allowed: {workload.accumulator}"
     try:
-        view = cached_view(program)
+        view = cached_view(program, lanes_of(workload, cpu))
     except InputError as reason:
         return str(reason)
     missing = doubles.why_no_function(workload.accumulator, workload.functions)

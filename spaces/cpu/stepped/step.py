@@ -187,11 +187,32 @@ class StepWriter:
                     self.lines.append(f"const vf {self._variable(stage, w, True)} = {place};")
 
     def _value(self, stage: Stage) -> None:
-        """Write a stage that is a value for each lane."""
+        """Write a stage that is a value for each lane, or for all."""
+        if self._is_across(stage):
+            value = self._across(stage, [scope.text(stage.body) for scope in self._each])
+            self.lines.append(f"const vf {self._variable(stage, 0)} = {value};")
+            self._finished(stage)
+            return
         for w, scope in enumerate(self._scopes_of(stage)):
             value = scope.text(stage.body)
             self.lines.append(f"const vf {self._variable(stage, w)} = {value};")
         self._finished(stage)
+
+    def _is_across(self, stage: Stage) -> bool:
+        return self.view.lane in stage.over
+
+    def _across(self, stage: Stage, values: list[str]) -> str:
+        """Return all lanes of all vectors reduced to one value, which is in each lane."""
+        reducer = stage.reducer or ""
+        if self.limit is not None:
+            mask, start = f"tw_first({self._left(len(values) - 1)})", STARTS[reducer]
+            values = [*values[:-1], f"tw_select({mask}, {values[-1]}, {start})"]
+        joined = values[0]
+        for value in values[1:]:
+            joined = (
+                f"{joined} + {value}" if reducer == "sum" else f"tw_{reducer}({joined}, {value})"
+            )
+        return f"tw_set(tw_across_{reducer}({joined}))"
 
     def _finished(self, stage: Stage) -> None:
         """Store a stage that is a value for each lane, where it is wanted later."""
@@ -211,6 +232,7 @@ class StepWriter:
             place, step, left = self._address(steps, w), steps.step(self.view.lane), self._left(w)
             if step != 1:
                 count = f"tw_least({left}, TW_LANES)" if left else "TW_LANES"
+                count = count if step else "1"
                 found.append(f"tw_spread_{output.dtype}({place}, {step}, {value}, {count});")
             elif left:
                 found.append(f"tw_store_most_{output.dtype}({place}, {value}, {left});")
@@ -222,7 +244,7 @@ class StepWriter:
 
     def _loops(self, number: int, group: Group) -> None:
         """Write the loops of a group, and the values of its reductions."""
-        reductions = [stage for stage in group.stages if stage.reducer]
+        reductions = [s for s in group.stages if s.reducer and not self._is_across(s)]
         if group.kept and group.reduced:
             (stage,) = group.stages
             body = self._begun(stage)
@@ -264,13 +286,25 @@ class StepWriter:
             for w in range(self.places.vectors)
         ]
         for stage in group.stages:
-            if self.view.lane not in stage.axes:
+            if self._is_across(stage):
+                lines += self._element_across(stage, both)
+            elif self.view.lane not in stage.axes:
                 lines += self._element(stage, 0, within)
-                continue
-            for w, scope in enumerate(both):
-                self._hoist(stage.body, scope, self._each[w])
-                lines += self._element(stage, w, scope)
+            else:
+                for w, scope in enumerate(both):
+                    self._hoist(stage.body, scope, self._each[w])
+                    lines += self._element(stage, w, scope)
         return lines
+
+    def _element_across(self, stage: Stage, scopes: Sequence[VectorScope]) -> list[str]:
+        """Return the lines of an element that all lanes are reduced to."""
+        values = []
+        for w, scope in enumerate(scopes):
+            self._hoist(stage.body, scope, self._each[w])
+            values.append(scope.text(stage.body))
+        name, place = self._variable(stage, 0), self.places.at(stage.name, self.at, 0, False)
+        value = f"const vf {name} = {self._across(stage, values)};"
+        return [value, f"{place} = {name};", *self._stores(stage, 0, name)]
 
     def _hoist(self, node: Expression, scope: VectorScope, around: VectorScope) -> None:
         """Let parts of an expression that no inner axis is in be computed before the loop."""

@@ -2,7 +2,7 @@
 
 Decisions:
 
-- ``vectors``: vectors of lanes that go through a step together.
+- ``vectors``: vectors of lanes that go through a step together: all, where lanes are reduced.
 - ``unroll``: points of inner axes that the innermost loops take at once.
 - ``workers``: threads that share rows and groups of lanes.
 """
@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.abi import Code
 from tilewright.spaces.cpu.states.template import StateTemplate
 from tilewright.spaces.cpu.stepped.rules import stepped_rules
-from tilewright.spaces.cpu.stepped.served import cached_view, why_not_stepped
+from tilewright.spaces.cpu.stepped.served import cached_view, lanes_of, why_not_stepped
 from tilewright.spaces.cpu.stepped.traffic import stepped_quantities
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.derivation.stepped.view import SteppedView
@@ -30,21 +31,26 @@ class SteppedTemplate(StateTemplate):
     """Recurrent networks, selective scans and delta rules, in float32 or float64."""
 
     name: ClassVar[str] = "stepped"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     walks_steps: ClassVar[bool] = True
     refuses_products: ClassVar[str] = "it is a product of matrices; no stage in it reads itself"
 
     view: SteppedView
 
     def __init__(self, workload: Workload, target: Target) -> None:
-        view = cached_view(workload.program)
+        assert isinstance(target, CpuTarget)
+        lanes = lanes_of(workload, target)
+        view = cached_view(workload.program, lanes)
         super().__init__(workload, target, view, Decision("unroll", (1, 2, 4)))
+        if view.across:
+            every = Decision("vectors", (ceil_div(view.extent(view.lane), lanes),))
+            self.decisions = (every, *self.decisions[1:])
         self.rules = stepped_rules(self)
 
     @classmethod
     def refuses_on(cls, workload: Workload, cpu: CpuTarget) -> str | None:
         """Say why there is no kernel: no stage reads itself, or one is read elsewhere."""
-        return why_not_stepped(workload)
+        return why_not_stepped(workload, cpu)
 
     @property
     def points(self) -> float:

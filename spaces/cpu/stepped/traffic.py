@@ -32,7 +32,8 @@ def stepped_quantities(template: SteppedTemplate, columns: Columns) -> dict[str,
     passed = moved = scalars = calls = 0.0 * c["vectors"]
     for stage in view.stages:
         points = view.extent(*view.inner_of(stage.axes), *stage.over)
-        wide = groups if view.lane in stage.axes else groups // c["vectors"]
+        lanes_apart = view.lane in (*stage.axes, *stage.over)
+        wide = groups if lanes_apart else groups // c["vectors"]
         passed = passed + steps * points * wide
         nodes = [node for node in stage.body.values() if isinstance(node, Read)]
         alike = [node for node in nodes if view.lane not in node.axes]

@@ -11,9 +11,10 @@ computes: here ``u``, and then ``S`` with ``o``, for sums take in each element a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from math import prod
 
 from tilewright.spaces.derivation.algebra import ZERO
@@ -46,7 +47,8 @@ class Group:
 class SteppedView:
     """The stages of a program that are computed at each step of the axis ``position``, in
     ``groups``. Rows are independent of each other, and so are lanes along the axis ``lane``; it
-    is empty where no axis is independent: a vector has one element then. Steps go up where the
+    is empty where no axis is independent: a vector has one element then. Lanes that are reduced are
+    ``across``: of the stages that do so, each reduces lanes alone. Steps go up where the
     ``direction`` is 1, and down from the last one where it is -1: what is read "one step before" is
     at the place ``position - direction``.
     """
@@ -57,6 +59,7 @@ class SteppedView:
     lane: str
     stages: tuple[Stage, ...]
     direction: int = 1
+    across: bool = False
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -101,7 +104,8 @@ class SteppedView:
         found: list[Group] = []
         for stage in self.stages:
             kept = self.inner_of(stage.axes)
-            own = Group(kept, stage.over, (stage,))
+            reduced = tuple(axis for axis in stage.over if axis != self.lane)
+            own = Group(kept, reduced, (stage,))
             last = found[-1] if found else None
             if last is not None and self._joins(last, own):
                 axes = last.kept or last.reduced
@@ -198,10 +202,11 @@ class SteppedView:
         return tuple(stage.body for stage in self.stages)
 
 
-def stepped_view(program: Program, borders: bool = False) -> SteppedView:
+def stepped_view(program: Program, borders: bool = False, across: int = 0) -> SteppedView:
     """Return how a program is computed step by step; :class:`InputError` says why it is not. Reads
     of operands stay within their arrays, and no tables choose them and no conditions bound sums,
-    unless kernels know of ``borders``."""
+    unless kernels know of ``borders``. An axis of up to ``across`` points may be the lane although
+    it is reduced, where no independent one has neighbours in memory."""
     axes = sorted({cycle.axis for cycle in cycles(program)})
     if not axes:
         raise InputError("no stage reads itself one step before")
@@ -221,8 +226,15 @@ def stepped_view(program: Program, borders: bool = False) -> SteppedView:
     steps = steps_of_output(first, program.stage[first.name].axes)
     lanes = [axis for axis in free if axis not in leaving]
     lane = max(lanes, key=lambda axis: (steps.step(axis) == 1, program.extent[axis]), default="")
+    reduced = ""
+    if not lane or steps.step(lane) != 1:
+        reduced = _reduced_lane(program, stages, {position, *leaving}, across)
+    if reduced:
+        lane = reduced
+        stages = tuple(part for stage in stages for part in _apart(program, stage, lane))
+        program = replace(program, stages=stages)
     rows = tuple(axis for axis in free if axis != lane)
-    view = SteppedView(program, rows, position, lane, stages, directions.pop())
+    view = SteppedView(program, rows, position, lane, stages, directions.pop(), bool(reduced))
     for stage in stages:
         _check_stage(view, stage)
     for read, places in view.places.items():
@@ -234,6 +246,38 @@ def stepped_view(program: Program, borders: bool = False) -> SteppedView:
     if view.borders and not borders:
         raise InputError(f"{next(iter(view.borders))} may leave its array; allowed: a stage")
     return view
+
+
+def _reduced_lane(
+    program: Program, stages: Sequence[Stage], others: Collection[str], most: int
+) -> str:
+    """Return the axis, of up to so many points, that stages reduce and read each other along, and
+    along which most operands have neighbours in memory; empty if there is none."""
+    crossing = {axis for stage in stages for axis in _crossing(program, stage)}
+    over = {axis for stage in stages for axis in stage.over} - crossing - {*others}
+    reads = {read for stage in stages for read in stage.body.value_reads}
+    known = [(program.operand[r.name], r) for r in reads if r.name in program.operand]
+
+    def neighbours(axis: str) -> int:
+        places = ((o, steps_of_read(o, replace(r, outside=None))) for o, r in known)
+        return sum(o.size for o, steps in places if steps.step(axis) == 1)
+
+    return max(
+        (axis for axis in sorted(over) if 1 < program.extent[axis] <= most),
+        key=neighbours,
+        default="",
+    )
+
+
+def _apart(program: Program, stage: Stage, lane: str) -> Iterator[Stage]:
+    """Yield a stage that reduces lanes and more as two, of which the second reduces lanes alone."""
+    if lane not in stage.over or len(stage.over) == 1:
+        yield stage
+        return
+    name = next(n for n in (f"{stage.name}_lane{i}" for i in count()) if n not in program.stage)
+    over, axes = (tuple(a for a in stage.over if a != lane)), (*stage.axes, lane)
+    yield replace(stage, name=name, axes=axes, over=over)
+    yield replace(stage, over=(lane,), body=Read(name, tuple(map(AxisValue, axes))))
 
 
 def _unbounded(program: Program, stage: Stage) -> Stage:
@@ -294,11 +338,12 @@ def _stages(program: Program) -> tuple[Stage, ...]:
 
 
 def _crossing(program: Program, stage: Stage) -> Iterator[str]:
-    """Yield the axes along which a stage reads others that have another axis there."""
+    """Yield the axes along which a stage reads others elsewhere, and those that are read there."""
     for read in stage.body.value_reads:
         if read.name in program.stage:
             for axis, index in zip(program.stage[read.name].axes, read.indices, strict=True):
-                yield from index.axes - {axis}
+                if index != AxisValue(axis):
+                    yield from (axis, *index.axes)
 
 
 def _check_stage(view: SteppedView, stage: Stage) -> None:

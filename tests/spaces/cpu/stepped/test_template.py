@@ -20,6 +20,7 @@ from tests.spaces.cpu.native import (
 )
 from tests.spaces.cycle_programs import SQUARE, TEXTS, expected, extents_of
 from tests.spaces.random_cycles import EXTENTS, random_cycles
+from tilewright.spaces.cpu.stepped.served import cached_view
 from tilewright.spaces.cpu.stepped.template import SteppedTemplate
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.operators import workload
@@ -112,7 +113,7 @@ def test_few_and_many_steps(steps, tmp_path):
         "m[t] = max[d](inside(s[t - 1, d], 1)); s[t, d] = x[t, d] - 0.1 * m[t]; -> m, s",
     ],
 )
-def test_programs_without_an_independent_axis_have_vectors_of_one_element(text, tmp_path):
+def test_programs_without_an_independent_axis(text, tmp_path):
     extents = {a: n for a, n in {"t": 23, "d": 5, "e": 5}.items() if re.search(rf"\b{a}\b", text)}
     check_sampled(space_of(workload(text, **extents), machine()), 2, 0, tmp_path)
 
@@ -202,6 +203,38 @@ def test_infinities_and_missing_numbers(name, tmp_path):
         assert complaint(kernel, library, w, 0, inputs) == ""
 
 
+ACROSS = {
+    "a sum": "h[t, d] = tanh(x[t, d] + 0.1 * sum[d](inside(h[t - 1, d], 0)))",
+    "sums along both": "S[b, t, d, e] = 0.5 * inside(S[b, t - 1, d, e], 0) + k[b, t, e] * "
+    "v[b, t, d]; p[b, t, d] = sum[e](S[b, t, d, e]); "
+    "q[b, t, e] = sum[d](S[b, t, d, e] * v[b, t, d]); "
+    "r[b, t] = sum[d, e](S[b, t, d, e] * x[b, t, d, e]); -> p, q, r",
+    "the least and the greatest": "m[t] = max[d](inside(s[t - 1, d], -inf)); "
+    "n[t] = min[d](x[t, d]); s[t, d] = max(x[t, d], 0.5 * m[t]) - n[t]; -> m, s",
+}
+
+
+@pytest.mark.parametrize("name", ACROSS)
+@pytest.mark.parametrize("d", [5, 16, 37])
+def test_lanes_that_are_reduced_go_through_a_step_together(name, d, tmp_path):
+    used = {
+        a: n
+        for a, n in {"b": 3, "t": 7, "d": d, "e": 5}.items()
+        if f"{a}]" in ACROSS[name] or f"[{a}," in ACROSS[name]
+    }
+    space = space_of(workload(ACROSS[name], **used), machine())
+    view = cached_view(space.workload.program, machine().lanes(4))
+    assert view.across
+    groups = -(-view.extent(view.lane) // machine().lanes(4))
+    assert {s["vectors"] for s in space.enumerate()} == {groups}
+    check_sampled(space, 3, 0, tmp_path)
+
+
+def test_too_many_lanes_are_reduced_one_by_one(tmp_path):
+    space = space_of(workload(ACROSS["a sum"].replace("tanh", ""), t=4, d=200), machine())
+    check_sampled(space, 2, 0, tmp_path)
+
+
 # what is broken: the program, a pattern, and its replacement
 BUGS = {
     "nothing is kept": ("delta", r"s\[d0\] = .*;", ""),
@@ -221,8 +254,15 @@ BUGS = {
     "steps up": ("gated delta backwards", r"t = 7 - step", "t = step"),
     "the first step of all, which is last": ("gates backwards", r"step < 8", "step < 7"),
     "the last step of all, which is first": ("matrix backwards", r"step = 0", "step = 1"),
+    "lanes beyond the last": ("reduced", r"tw_first\(", "tw_first(1 + "),
+    "a vector of lanes that is left out": ("reduced", r"tw_across_sum\(\w+ \+ ", "tw_across_sum("),
     "what the last step begins with": ("growing backwards", r"tw_set\(1.0\)", "tw_set(0.0)"),
 }
+
+
+def reduced() -> Workload:
+    """A program whose lanes are reduced, of which the last vector has few."""
+    return workload("h[t, d] = 0.1 * sum[d](inside(h[t - 1, d], 0)) + x[t, d]", t=8, d=37)
 
 
 @pytest.mark.parametrize("bug", BUGS)
@@ -230,9 +270,10 @@ def test_every_planted_bug_is_found(bug, tmp_path):
     name, pattern, replacement = BUGS[bug]
     target = machine(vector_bytes=64, isa="generic", bf16_dot=False)
     steps = {"t": 8} if name.endswith("backwards") else {}
-    w = stepped(name, d=5 if name in SQUARE else 37, **steps)
+    w = stepped(name, d=5 if name in SQUARE else 37, **steps) if name in TEXTS else reduced()
     space = space_of(w, target)
-    (schedule, *_) = (s for s in space.enumerate() if s["vectors"] == s["unroll"] == 1)
+    least = min(s["vectors"] for s in space.enumerate())
+    (schedule, *_) = (s for s in space.enumerate() if (s["vectors"], s["unroll"]) == (least, 1))
     bugs = {bug: (pattern, replacement)}
     check_bugs_are_found(space.lower(schedule), bugs, w, target, tmp_path, [None], count=0)
 
