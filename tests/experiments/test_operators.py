@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,7 +16,13 @@ from experiments.operators.exploring.known import known_schedules
 from experiments.operators.families.case import Case
 from experiments.operators.families.cases import CUMSUM, CUMSUM_DOWN, FAMILIES, case
 from experiments.operators.families.layers import layer
-from experiments.operators.families.recurrences import GIVEN, LINEAR, RETAINED
+from experiments.operators.families.recurrences import (
+    GIVEN,
+    LINEAR,
+    RETAINED,
+    Recurrent,
+    libraries,
+)
 from experiments.operators.families.segments import FUSED, LAWS, Segmented
 from experiments.operators.families.steps import GATED
 from experiments.operators.families.windows import (
@@ -266,3 +273,31 @@ def test_a_process_opens_the_fast_path_of_mkl_for_itself_alone():
     command = [sys.executable, "-m", "tests.experiments.fast_path", "--threads", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "nothing", "--threads", "2"]
+
+
+@pytest.mark.parametrize(("text", "function"), [(LINEAR, "linear_attn"), (GIVEN, "simple_gla")])
+def test_triton_kernels_get_what_falls_from_position_to_position(monkeypatch, text, function):
+    import torch
+
+    name, taken = f"fla.ops.{function}", {}
+    for module in ("fla", "fla.ops", name):
+        monkeypatch.setitem(sys.modules, module, ModuleType(module))
+    kernel = f"chunk_{function}"
+    monkeypatch.setattr(
+        sys.modules[name],
+        kernel,
+        lambda *given, **options: taken.update(given=given, options=options),
+        raising=False,
+    )
+    case = Recurrent(text, tuple({"b": 1, "t": 8, "s": 8, "h": 2, "d": 4, "e": 4}.items()))
+    tensors = {n: torch.from_numpy(array) for n, array in case.inputs().items()}
+    (make,) = libraries(case, tensors).values()
+    make()()
+    assert taken["options"]["scale"] == 1.0
+    if "l" in tensors:
+        *_, falls = taken["given"]
+        torch.testing.assert_close(falls.cumsum(1), tensors["l"] - tensors["l"][:, :1])
+
+
+def test_other_operators_have_no_such_kernels():
+    assert libraries(small("softmax"), {}) == {}
