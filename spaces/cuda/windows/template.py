@@ -109,7 +109,7 @@ class CudaWindows(CudaTemplate):
             "middle_bytes": main,
             "main_bytes": main,
             "packing_bytes": 0.0,
-            "epilogue_elements": 1.0 * tiles * rows * wide,
+            "epilogue_elements": 1.0 * tiles * rows * wide * len(product.written),
             "far_fraction": main / self.cuda.l2_bytes,
             "vector_fraction": sizes.vector_bytes / VECTOR_BYTES,
             "intensity": multiplies / loads,

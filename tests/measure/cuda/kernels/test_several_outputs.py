@@ -11,11 +11,13 @@ from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.measure.cuda.kernels.test_thin_kernels import FMA
 from tests.measure.cuda.kernels.test_thin_kernels import MMA as THIN_MMA
 from tests.spaces.several_outputs import LINEAR, PROGRAMS, made
+from tilewright.scheduler.verification import draw, emulate
 from tilewright.spaces.cuda.hopper.template import Hopper
 from tilewright.spaces.cuda.mma.template import Mma
 from tilewright.spaces.cuda.simt.template import Simt
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.cuda.thin.template import CudaThin
+from tilewright.spaces.cuda.windows.template import CudaWindows
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
@@ -152,6 +154,23 @@ BUGS = {
 
 class TestSeveralOutputs(KernelContract):
     cases, broken, bugs = cases(), BROKEN, BUGS
+
+
+def test_windows_write_all_outputs_and_count_them():
+    sums = "y[i, j] = sum[k](x[i + k] * w[j, k])"
+    kinds = "x: float16[{}]; w: float16[j, k]; y: float16[i, j]; {}".format
+    extents = {"i": 990, "j": 8, "k": 10}
+    both = kinds(999, f"z: float16[i, j]; {sums}; z[i, j] = tanh(y[i, j]); -> y, z")
+    target, found = cuda_target("sm_90a"), []
+    for text in (both, kinds(999, sums)):
+        work = workload(text, **extents)
+        assert CudaWindows.refuses(work, target) is None
+        found.append(Space(work, target, [CudaWindows(work, target)]))
+    verdicts = list(emulate(found[0], draw(found[0], 4, 0)))
+    assert all(verdict.right for verdict in verdicts), [each.error_text for each in verdicts]
+    counted = [checked_quantities(space, seed=0, schedules=30) for space in found]
+    elements = [each["epilogue_elements"].min() for each in counted]
+    assert elements[0] == 2 * elements[1]
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
