@@ -27,7 +27,12 @@ MOST_STEPS = 2**31 - 2**16
 @lru_cache(maxsize=64)
 def cached_walk(program: Program) -> SteppedView:
     """Return how a program is computed step by step; :class:`InputError` says why it is not."""
-    return stepped_view(program) if cycles(program) else stepping(recurrence_of(program))
+    if not cycles(program):
+        return stepping(recurrence_of(program))
+    view = stepped_view(program, borders=True)
+    if view.entries:
+        raise InputError(f"{next(iter(view.entries))}, an entry of a table, chooses an operand")
+    return view
 
 
 def why_not_stepped(workload: Workload) -> str | None:

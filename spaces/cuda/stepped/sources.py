@@ -78,7 +78,7 @@ class Source:
     @property
     def kind(self) -> Kind:
         """The way in which it is read."""
-        if self._is_of_terms:
+        if self._is_of_terms or self.read in self.view.borders:
             return Kind.DIRECT
         if not self.moves:
             return Kind.HELD

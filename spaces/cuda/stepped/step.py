@@ -25,6 +25,7 @@ from tilewright.spaces.derivation.scopes import Integer, Scope
 from tilewright.spaces.derivation.stepped.view import Group, SteppedView
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernels.text import CUDA
+from tilewright.spaces.language.affine import Affine
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.program import Output, Stage
@@ -352,10 +353,22 @@ class StepWriter:
         source = self.sizes.sources[read]
         if source.kind is Kind.DIRECT:
             address = self._address(source.steps, source.name, point, v)
-            return f"tw::to_float(tw::load_global({address}))"
+            element = f"tw::to_float(tw::load_global({address}))"
+            tests = [f"{self._affine(b, point, v)} >= 0" for b in self.view.borders.get(read, ())]
+            if not tests:
+                return element
+            return f"{' && '.join(tests)} ? {element} : {literal(read.outside or 0.0)}"
         axes = axes if source.inner else ()
         place = f"{self.arrays[read, axes]}[{self._element(axes, self._width(source), v)}]"
         return place if source.kind is Kind.HELD else f"tw::to_float({place})"
+
+    def _affine(self, form: Affine, point: Mapping[str, Index], v: int) -> str:
+        """Return C text of a sum of multiples of axes."""
+        total = Index(constant=form.constant)
+        for atom, factor in form.terms:
+            assert isinstance(atom, AxisValue)
+            total = total + self._place(atom.name, point, v) * factor
+        return total.text
 
     def _address(self, steps: Steps, pointer: str, point: Mapping[str, Index], v: int) -> str:
         """Return C text of the address of an element, beyond those of rows."""

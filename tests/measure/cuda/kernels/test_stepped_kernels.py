@@ -16,8 +16,11 @@ from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator
 from tilewright.spaces.cuda.stepped.template import CudaStepped
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.gradients import gradient
+from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
@@ -57,6 +60,13 @@ def kinds(names: str, dtype: str) -> str:
 GATED = """
     r[b, t, d] = sigmoid(x[b, t, d] + sum[e](inside(h[b, t - 1, e], 0) * u[e, d]))
     h[b, t, d] = tanh(y[b, t, d] + sum[e](r[b, t, e] * inside(h[b, t - 1, e], 0) * m[e, d]))"""
+BORDERS = """
+    y: float32[2, 11, 37]
+    h[b, t, d] = inside(h[b, t - 1, d], 0) * 0.5 + x[b, t, d] * inside(y[b, t - 1, d], 3)"""
+BOUNDED = """
+    where e <= t + 1
+    h[b, t, d, e] = 0.5 * inside(h[b, t - 1, d, e], 0) + x[b, t, d] * k[b, t, e]
+    o[b, t, d] = sum[e](h[b, t, d, e] * q[b, t, e])"""
 SHARED = {"row_threads": 4, "vector": 2}
 DELTA = kinds("vkqgo", "bfloat16")
 CASES = {
@@ -83,6 +93,8 @@ CASES = {
     "gated lanes": case(recurrence("gated lanes"), row_threads=4, unroll=4),
     "before, with maps": case(recurrence("before, with maps"), row_threads=4, steps=32),
     "behind": case(recurrence("behind"), row_threads=8, steps=8),
+    "borders": case(workload(BORDERS, b=2, t=11, d=37), steps=8),
+    "a condition": case(workload(BOUNDED, b=3, t=6, d=37, e=9), row_threads=4),
     "gates, backwards": case(cycle("gates backwards", d=40)),
     "gated delta, backwards": case(cycle("gated delta backwards", d=37, e=16), row_threads=4),
     "suffixes": case(recurrence("suffixes", kinds("qkvy", "bfloat16"), d=8), row_threads=2),
@@ -116,6 +128,9 @@ BUGS = {
     "the state that is made": ("gates", r"= s0\[0\]", "= s1[0]"),
     "what is alike at all steps": ("gates", r"load_global\(x(\d) \+ \(c0\)\)", r"load_global(x\1)"),
     "the least": ("largest", r"r0\[0\] = tw::max_nan", "r0[0] = tw::min_nan"),
+    "beyond a border": ("borders", r"t \+ -1 >= 0", "t >= 0"),
+    "zero beyond a border": ("borders", r": 3.0f", ": 0.0f"),
+    "another condition": ("a condition", r"<=", "<"),
     "nothing is zero": ("largest", r"r0\[1\] = \{.*\}", "r0[1] = {0.0f}"),
     "elements that are not there yet": (
         "gates of matrices", r"(float r0.*\n[\s\S]*?)tw::sync_warp\(\);", r"\1",
@@ -177,6 +192,16 @@ def test_kernels_of_random_cycles_agree_with_loops(emulator: Emulator, seed: int
         assert result.error_kind is None, result.error_text
         for name, array in result.outputs.items():
             np.testing.assert_allclose(array, wanted[name], 1e-3, 1e-4)
+
+
+@pytest.mark.parametrize("name", ["delta", "gates", "selective", "matrix"])
+def test_gradients_of_cycles_agree(emulator: Emulator, name: str) -> None:
+    extents = cycle_programs.extents_of(name)
+    text = f'"{cycle_programs.TEXTS[name]}" ' + " ".join(f"{a}={n}" for a, n in extents.items())
+    inputs = ",".join(operand.name for operand in workload(text).inputs)
+    space = space_for(workload_of(gradient(text, inputs)), H200)
+    row = space.sample(np.random.default_rng(1), 1)[0]
+    check_all_right(emulator, [(space.workload, space.lower(space.schedule(row)))])
 
 
 def check_random(emulator: Emulator, w: Workload, count: int) -> None:
