@@ -92,7 +92,7 @@ class WholeGraph:
         there are none."""
         report = self.report
         if not choices:
-            report.why = "no region is faster by kernels" if report.regions else "it has no region"
+            report.why = _why_none([region.why for region in report.regions])
             return None
         report.by = OURS
         if judge == "always":
@@ -231,3 +231,10 @@ def _adopt(own: Any) -> None:
     outer = TracingContext.try_get()
     if outer is not None and outer.output_strides is not None:
         outer.output_strides.extend(own.output_strides)
+
+
+def _why_none(reasons: Sequence[str]) -> str:
+    """Return why kernels compute none of the regions that were left to torch for these reasons."""
+    if len(set(reasons)) == 1:
+        return reasons[0]
+    return "no region is left to kernels" if reasons else "it has no region"

@@ -346,6 +346,7 @@ def test_nothing_known_is_left_to_torch_if_that_is_asked_for(caplog) -> None:
         torch.testing.assert_close(fast(x), x @ weight)
     (graph,) = explain(fast).graphs
     assert [region.why for region in graph.regions] == ["not tuned"]
+    assert graph.why == "not tuned"
     (line,) = [r.getMessage() for r in caplog.records if r.name == "tilewright"]
     assert "kernels compute 0 of 1 regions" in line
 
