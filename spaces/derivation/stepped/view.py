@@ -18,6 +18,7 @@ from itertools import count
 from math import prod
 
 from tilewright.spaces.derivation.algebra import ZERO
+from tilewright.spaces.derivation.gradients.means import without_counts
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.rounding.rows import row_axes
 from tilewright.spaces.derivation.rows.addresses import Steps, steps_of_output, steps_of_read
@@ -207,6 +208,7 @@ def stepped_view(program: Program, borders: bool = False, across: int = 0) -> St
     of operands stay within their arrays, and no tables choose them and no conditions bound sums,
     unless kernels know of ``borders``. An axis of up to ``across`` points may be the lane although
     it is reduced, where no independent one has neighbours in memory."""
+    program = without_counts(program)
     axes = sorted({cycle.axis for cycle in cycles(program)})
     if not axes:
         raise InputError("no stage reads itself one step before")
