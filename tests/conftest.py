@@ -16,6 +16,8 @@ for package in ("spaces", "measure", "costmodel", "scheduler"):
 
 # Before NumPy is loaded: its BLAS's threads wait by spinning, on the cores that other tests need.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# The threads of PyTorch and XGBoost, which OpenMP starts, would do the same between their loops.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Inductor compiles a few programs to see which vectors work, for 20 s of CPU, and starts processes
 # that load PyTorch once more, to compile in; here it believes the system, and compiles by itself.
