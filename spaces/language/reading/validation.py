@@ -6,7 +6,7 @@ from math import prod
 
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.bounds import Bounds
-from tilewright.spaces.language.cycles import cycles
+from tilewright.spaces.language.cycles import computed_of, cycles
 from tilewright.spaces.language.kinds import is_integer
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.program import Program, Stage
@@ -50,6 +50,13 @@ def _check_use(program: Program) -> None:
                 f"stage {stage.name!r} is never read, and no output; outputs: {names}; "
                 f"for more of them write a last line -> {stage.name}, {names}"
             )
+    bounding = {read.name for condition in program.conditions for read in condition.reads}
+    needed = computed_of(program.stages, outputs | bounding)
+    for stage in program.stages:
+        if stage.name not in needed:
+            names = ", ".join(outputs)
+            problem = f"stage {stage.name!r} is read by itself alone, and no output"
+            raise InputError(f"{problem}; outputs: {names}")
     used = {axis for stage in program.stages for axis in (*stage.axes, *stage.over)}
     for axis in program.extent:
         if axis not in used:

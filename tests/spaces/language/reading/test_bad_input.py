@@ -94,6 +94,9 @@ BAD = {
     "complex numbers; allowed: their parts, written out",
     "y[i] = inside(y[i - 1, j], 0)": "'y' is read with 2 indices; it has 1 dimensions",
     "y[i] = x[i]; y[i] = 2": "stage 'y' is defined twice; line 1 defines it",
+    "h[i] = inside(h[i - 1], 0) + x[i]; y[i] = x[i]": "stage 'h' is read by itself alone, and no "
+    "output; outputs: y",
+    "a[i] = inside(b[i - 1], 0); b[i] = a[i] + x[i]; y[i] = x[i]": "stage 'a' is read by itself",
     "y[i] = x[i]; z[i] = 2": "outputs: z; for more of them write a last line -> y, z",
     "": "the program has no stage",
     # conditions
