@@ -245,6 +245,9 @@ def stepped_view(program: Program, borders: bool = False, across: int = 0) -> St
     for entry, places in view.entries.items():
         if places.gathers:
             raise InputError(f"entries of a table choose {entry}, which is one of a table")
+    for read, forms in view.borders.items():
+        if any(atom.reads for form in forms for atom, _ in form.terms):
+            raise InputError(f"{read} may leave its array by entries of a table; allowed: by axes")
     if view.borders and not borders:
         raise InputError(f"{next(iter(view.borders))} may leave its array; allowed: a stage")
     return view

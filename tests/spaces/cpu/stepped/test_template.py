@@ -283,6 +283,8 @@ REFUSED = {
     "h[b, t] = inside(h[b, t - 1], 0) + x[b, t]; y[b] = sum[t](h[b, t])": "y has no axis t, along",
     "i: int32[2](index < 2); j: int32[2](index < 2); h[b, t] = inside(h[b, t - 1], 0) + "
     "x[i[j[b]], t]": "entries of a table choose i.j.b..",
+    "i: int32[2](index < 2); x: float32[2, 2]; h[b, t] = inside(h[b, t - 1], 0) + "
+    "inside(x[i[b] - 1, t], 0)": "may leave its array by entries of a table; allowed: by axes",
     "h[b, t] = inside(h[b, t - 1], 0) * inside(h[b, t - 1], 1) + x[b, t]": "h begins with 1, and",
     "g[b, t, d] = inside(g[b, t - 1, d], 0) + x[b, t, d]; "
     "h[b, t, d] = inside(h[b, t, d - 1], 0) + g[b, t, d]": "stages step along d and t; allowed",
