@@ -219,11 +219,25 @@ def ending(result: TuningResult, session: str, lacking: Callable[[], str]) -> tu
 def _none_right(
     missing: Sequence[TaskState], result: TuningResult, lacking: Callable[[], str]
 ) -> str:
-    whose = f" for {some([task.member.label for task in missing])}" if result.title else ""
     if result.stopped in (Stop.SECONDS, Stop.WORKERS, Stop.INTERRUPTED) and not result.trials:
-        none = f"no kernel was measured{whose} in {clock(result.seconds)}"
+        none = f"no kernel was measured{_whose(missing, result)} in {clock(result.seconds)}"
         if result.stopped is Stop.INTERRUPTED:
             return none
         return f"{none}; {lacking() or 'allow more --seconds'}"
-    counts = ", ".join(f"{count} {kind}" for kind, count in result.failures.items()) or "none ran"
-    return f"no kernel was right{whose} ({counts})"
+    untried = [task for task in missing if result.trials and not task.trials]
+    wrong = [task for task in missing if task not in untried]
+    said = []
+    if wrong:
+        each = result.failures.items()
+        counts = ", ".join(f"{count} {kind}" for kind, count in each) or "none ran"
+        said.append(f"no kernel was right{_whose(wrong, result)} ({counts})")
+    if untried:
+        said.append(f"no kernel was measured{_whose(untried, result)}")
+        if result.stopped in (Stop.TRIALS, Stop.SECONDS):
+            said.append(f"allow more --{result.stopped}")
+    return "; ".join(said)
+
+
+def _whose(tasks: Sequence[TaskState], result: TuningResult) -> str:
+    """Return for which workloads of a suite something is said; nothing of a workload by itself."""
+    return f" for {some([task.member.label for task in tasks])}" if result.title else ""

@@ -197,6 +197,14 @@ def test_one_section_of_a_suite_is_tuned_and_all_are_told_of(here, capsys):
     assert re.search(r"^prefill +weighted sum of latencies", out, re.MULTILINE)
 
 
+def test_workloads_that_got_no_trial_are_not_blamed(here, capsys):
+    (here / "few.toml").write_text(SUITE)
+    budget = ("--trials", "1", "--seconds", "100", "--db", "few.db", "-q")
+    assert run(("tune", "--suite", "few.toml", *budget)) == 1
+    said = one_line(capsys.readouterr().err)
+    assert re.search(r": no kernel was measured for (often|fused); allow more --trials$", said)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
