@@ -66,10 +66,9 @@ class StepWriter:
     ``pointers`` maps outputs to C pointers to their first elements in a row, sources have their
     own; ``places`` maps those that are staged to C text of where their step is in shared memory,
     and ``left`` stages whose elements others read to that of where these are. Steps are numbered
-    by the C variable ``number``. Of what is computed ``ahead`` of them, it maps stages to where
-    their step is in shared memory: those of the ``view`` are left there, others are read. The view
-    has some stages of that of the sizes; ``part`` is the place of a thread among those that share
-    points, and names of arrays begin with ``prefix``.
+    by the C variable ``number``. The ``view`` has some stages of that of the sizes; ``ahead`` maps
+    those that are computed before the steps to where their step is in shared memory. ``part`` is
+    the place of a thread among those that share points; names of arrays begin with ``prefix``.
     """
 
     view: SteppedView
@@ -402,7 +401,7 @@ class StepWriter:
         """Leave an element of a stage for other threads, if they read it."""
         if stage not in self.sizes.crossing:
             return []
-        points = [self._point_of(axes)[axis] for axis in axes]
+        points = [self._point_of(axes)[axis] for axis in self.view.inner_of(stage.axes)]
         place = self._place_left(stage, points, v, f"({NUMBER} + 1) % 2")
         value = f"{self.made(stage)}[{self._element(axes, len(self._columns(stage)), v)}]"
         store = f"tw::store_shared({place}, {value});"

@@ -105,8 +105,10 @@ def is_crossing(view: SteppedView, read: Read, axes: tuple[str, ...]) -> bool:
     """Tell whether a read is of another element of a stage than that which a thread makes, where
     threads lie along ``axes``."""
     stage = view.stage.get(read.name)
-    own = view.inner_of(stage.axes) if stage else ()
-    if not own:
+    if stage is None or not view.inner_of(stage.axes):
         return False
-    shape = view.program.shape
-    return inner_indices(view, read) != axes or shape(own) != shape(axes)
+    made = next(axes_of(view, group) for group in view.groups if stage in group.stages)
+    at, shape = dict(zip(stage.axes, read.indices, strict=True)), view.program.shape
+    return tuple(at[axis] for axis in made) != tuple(map(AxisValue, axes)) or shape(made) != shape(
+        axes
+    )

@@ -67,6 +67,17 @@ BOUNDED = """
     where e <= t + 1
     h[b, t, d, e] = 0.5 * inside(h[b, t - 1, d, e], 0) + x[b, t, d] * k[b, t, e]
     o[b, t, d] = sum[e](h[b, t, d, e] * q[b, t, e])"""
+TURNED = """
+    A[b, t, d, e, c] = 0.5 * inside(A[b, t - 1, d, e, c], 0) + x[b, t, d] * k[b, t, e] * v[b, t, c]
+    B[b, t, e, d, c] = A[b, t, d, e, c] * w[e, d]
+    o[b, t, c] = sum[d, e](B[b, t, e, d, c] * inside(B[b, t - 1, e, d, c], 1))
+    q[b, t, c] = o[b, t, c] + sum[e, d](inside(B[b, t - 1, e, d, c], 1) * u[b, t, e])
+    -> o, q"""
+SWAPPED = """
+    A[b, t, d, e, c] = 0.5 * inside(B[b, t - 1, d, e, c], 1) + x[b, t, d] * k[b, t, e] * v[b, t, c]
+    B[b, t, e, d, c] = A[b, t, d, e, c] * w[e, d]
+    o[b, t, c] = sum[d, e](A[b, t, d, e, c] * inside(B[b, t - 1, d, e, c], 1))
+    -> o"""
 SHARED = {"row_threads": 4, "vector": 2}
 DELTA = kinds("vkqgo", "bfloat16")
 CASES = {
@@ -93,6 +104,8 @@ CASES = {
     "gated lanes": case(recurrence("gated lanes"), row_threads=4, unroll=4),
     "before, with maps": case(recurrence("before, with maps"), row_threads=4, steps=32),
     "behind": case(recurrence("behind"), row_threads=8, steps=8),
+    "turned": case(workload(TURNED, b=2, t=5, d=3, e=4, c=9), row_threads=8),
+    "swapped": case(workload(SWAPPED, b=2, t=5, d=3, e=3, c=9), row_threads=4, vector=2),
     "borders": case(workload(BORDERS, b=2, t=11, d=37), steps=8),
     "a condition": case(workload(BOUNDED, b=3, t=6, d=37, e=9), row_threads=4),
     "gates, backwards": case(cycle("gates backwards", d=40)),
@@ -128,6 +141,10 @@ BUGS = {
     "the state that is made": ("gates", r"= s0\[0\]", "= s1[0]"),
     "what is alike at all steps": ("gates", r"load_global\(x(\d) \+ \(c0\)\)", r"load_global(x\1)"),
     "the least": ("largest", r"r0\[0\] = tw::max_nan", "r0[0] = tw::min_nan"),
+    "elements of another order": ("turned", r"= s1\[i\]", "= s1[i ^ 1]"),
+    "elements of the same order": (
+        "swapped", r"192 \* \(point % 3\) \+ 64 \* \(point / 3\)", "64 * point",
+    ),
     "beyond a border": ("borders", r"t \+ -1 >= 0", "t >= 0"),
     "zero beyond a border": ("borders", r": 3.0f", ": 0.0f"),
     "another condition": ("a condition", r"<=", "<"),
