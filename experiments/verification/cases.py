@@ -173,15 +173,18 @@ RECURRENCES = {
     f"sum[s: s <= t](exp2(l[h,t] - l[h,s]) * {SCORES_OF_PREFIX}); "
     'y[h,t,e] = relu(z[h,t,e] + w[e])" h=3 t=513 s=513 d=40 e=96 dtype=float16',
 }
-STEPS = {
-    "delta rule": '"u[h,t,e] = sum[d](k[h,t,d] * inside(S[h,t-1,d,e], 0)); '
+DELTA = (
+    '"u[h,t,e] = sum[d](k[h,t,d] * inside(S[h,t-1,d,e], 0)); '
     "S[h,t,d,e] = inside(S[h,t-1,d,e], 0) + b[h,t] * k[h,t,d] * (v[h,t,e] - u[h,t,e]); "
-    'o[h,t,e] = sum[d](q[h,t,d] * S[h,t,d,e])" h=3 t=203 d=72 e=72 dtype=bfloat16',
+    'o[h,t,e] = sum[d](q[h,t,d] * S[h,t,d,e])"'
+)
+NETWORK = '"h[b,t,d] = tanh(x[b,t,d] + sum[e](inside(h[b,t-1,e], 0) * m[e,d]))"'
+STEPS = {
+    "delta rule": f"{DELTA} h=3 t=203 d=72 e=72 dtype=bfloat16",
     "gates": '"f[b,t,d] = sigmoid(x[b,t,d] + w[d] * inside(h[b,t-1,d], 0)); '
     "c[b,t,d] = f[b,t,d] * inside(c[b,t-1,d], 0) + (1 - f[b,t,d]) * y[b,t,d]; "
     'h[b,t,d] = tanh(c[b,t,d]); -> h, c" b=5 t=301 d=333',
-    "recurrent network": '"h[b,t,d] = tanh(x[b,t,d] + sum[e](inside(h[b,t-1,e], 0) * m[e,d]))" '
-    "b=21 t=33 d=70 e=70",
+    "recurrent network": f"{NETWORK} b=21 t=33 d=70 e=70",
     "selective scan": '"h[b,t,d,n] = exp(-abs(x[b,t,d]) * r[d,n]) * inside(h[b,t-1,d,n], 0) '
     '+ x[b,t,d] * k[b,t,n]; o[b,t,d] = sum[n](h[b,t,d,n] * q[b,t,n])" b=2 t=251 d=135 n=16',
     "state space, float32": '"y[h,t,e] = sum[s: s <= t](exp(l[h,t] - l[h,s]) * '
@@ -377,6 +380,9 @@ DIVIDED: Mapping[str, str] = {
         "rmsnorm": ("rmsnorm r=70 c=520 dtype=float16", "x,weight", ""),
         "causal": (CAUSAL, "q,k,v", ""),
         "attention": (ATTENTION, "q,k,v", "y"),
+        "delta rule": (f"{DELTA} h=3 t=45 d=40 e=36", "q,k,v,b", "S"),
+        "delta rule, steps computed again": (f"{DELTA} h=3 t=20 d=20 e=36", "q,k,v,b", ""),
+        "recurrent network": (f"{NETWORK} b=4 t=12 d=20 e=20", "x,m", ""),
     }.items()
 }
 """Programs of several kernels."""
