@@ -134,7 +134,7 @@ struct Plan {
     torch.aoti_torch_get_device_type(tensor, &device);
     check(torch.aoti_torch_get_data_ptr(tensor, &found), "a tensor without elements in memory");
     if (device != on_cpu || dtype != dtypes[place] || rank != d->rank || !lies(d, sizes, strides, 1))
-      throw std::runtime_error(misfit(place, rank, sizes, strides));
+      throw std::runtime_error(misfit(place, device, dtype, rank, sizes, strides));
     if (!found || (uintptr_t)found % d->size)
       throw std::runtime_error(called(place) + " is not aligned to its elements");
     return (char *)found;
@@ -145,9 +145,13 @@ struct Plan {
     return "tilewright: " + kind + std::to_string(place < inputs ? place : place - inputs);
   }
 
-  std::string misfit(size_t place, int64_t rank, const int64_t *sizes, const int64_t *strides) const {
+  std::string misfit(size_t place, int32_t device, int32_t dtype, int64_t rank, const int64_t *sizes,
+                     const int64_t *strides) const {
     const demand *d = demands[place];
-    return called(place) + " has shape " + listed(sizes, rank) + " and strides " +
+    std::string other = device != on_cpu         ? "is on another device, and "
+                        : dtype != dtypes[place] ? "is of another dtype, and "
+                                                 : "";
+    return called(place) + " " + other + "has shape " + listed(sizes, rank) + " and strides " +
            listed(strides, rank) + "; allowed: " + names[place] + " on the CPU of shape " +
            listed(d->extents, d->rank) + " and strides " + listed(d->extents + d->rank, d->rank);
   }
