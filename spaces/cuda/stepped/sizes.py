@@ -160,9 +160,19 @@ class StepSizes:
         """The stages of points that are alike in all columns, and call functions: all threads of a
         block compute them for many steps before these."""
         found = [stage for stage in self.view.stages if self._is_alike(stage)]
+        if self.crossing or not self._has_one_order:
+            return []
         while (known := self._of_each_other(found)) != found:
             found = known
         return found if self.staged and any(special(stage.body) for stage in found) else []
+
+    @property
+    def _has_one_order(self) -> bool:
+        """Tell whether all stages have their points in one order."""
+        view = self.view
+        orders = {axes_of(view, group) for group in view.groups}
+        orders |= {view.inner_of(stage.axes) for stage in view.stages}
+        return len(orders - {()}) <= 1
 
     def _is_alike(self, stage: Stage) -> bool:
         """Tell whether a stage is a map over points that all columns have."""

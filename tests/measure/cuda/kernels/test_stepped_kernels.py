@@ -78,6 +78,12 @@ SWAPPED = """
     B[b, t, e, d, c] = A[b, t, d, e, c] * w[e, d]
     o[b, t, c] = sum[d, e](A[b, t, d, e, c] * inside(B[b, t - 1, d, e, c], 1))
     -> o"""
+ALIKE = """
+    p[b, t, e, d] = exp(-abs(k[b, t, e] * x[b, t, d]))
+    A[b, t, d, e, c] = p[b, t, e, d] * inside(A[b, t - 1, d, e, c], 0) + x[b, t, d] * v[b, t, c]
+    m[b, t, e, d] = 0.5 * inside(m[b, t - 1, e, d], 1) + p[b, t, e, d]
+    o[b, t, c] = sum[d, e](A[b, t, d, e, c] * m[b, t, e, d])
+    -> o"""
 SHARED = {"row_threads": 4, "vector": 2}
 DELTA = kinds("vkqgo", "bfloat16")
 CASES = {
@@ -106,6 +112,7 @@ CASES = {
     "behind": case(recurrence("behind"), row_threads=8, steps=8),
     "turned": case(workload(TURNED, b=2, t=5, d=3, e=4, c=9), row_threads=8),
     "swapped": case(workload(SWAPPED, b=2, t=5, d=3, e=3, c=9), row_threads=4, vector=2),
+    "alike": case(workload(ALIKE, b=2, t=5, d=3, e=4, c=9), row_threads=4),
     "borders": case(workload(BORDERS, b=2, t=11, d=37), steps=8),
     "a condition": case(workload(BOUNDED, b=3, t=6, d=37, e=9), row_threads=4),
     "gates, backwards": case(cycle("gates backwards", d=40)),
