@@ -65,7 +65,7 @@ def test_every_template_with_a_new_name_is_listed():
     new = {template for template, name in decisions() if name in set(RENAMED.values())}
     had_them = {"contraction", "thin_stream", "thin_dots", "thin_packed"}
     came_later = {
-        *("low_bit_dots", "low_bit_raised", "low_bit_ring"),
+        *("chunked", "low_bit_dots", "low_bit_raised", "low_bit_ring"),
         *("pairwise", "ragged_turned", "recurrent", "scan"),
     }
     assert new - had_them - came_later <= TEMPLATES
