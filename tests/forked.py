@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -87,11 +88,9 @@ def serve(path: str, *modules: str) -> Program:
     print("ready", flush=True)
     os.dup2(2, 1)  # whoever waits for it reads no more
     threading.Thread(target=end_with_input, daemon=True).start()
+    threading.Thread(target=reap, daemon=True).start()
     while True:
         asking, _ = listening.accept()
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
         if not os.fork():
             listening.close()
             return supervised(asking)
@@ -109,6 +108,15 @@ def load(modules: Sequence[str]) -> None:
 
     list(TEMPLATES.values())
     gc.freeze()  # no fork looks for garbage in what it shares with this process
+
+
+def reap() -> None:
+    """Take leave of forks as they end, so that none stays as a zombie."""
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            time.sleep(0.05)
 
 
 def end_with_input() -> None:

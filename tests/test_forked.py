@@ -8,7 +8,10 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from tests.forked import PATHS, client
@@ -53,6 +56,24 @@ def test_it_ends_as_a_process_does(text, code):
     found = run("-c", text)
     assert found.returncode == code
     assert ("Traceback" in found.stderr) == (code == 1)
+
+
+def zombies() -> list[psutil.Process]:
+    """Those below this process."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            found += [process] * (process.status() == psutil.STATUS_ZOMBIE)
+    return found
+
+
+def test_none_stays_as_a_zombie():
+    before = set(zombies())
+    run("-c", "print(1)")
+    end = time.monotonic() + 20
+    while set(zombies()) - before and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not set(zombies()) - before
 
 
 def test_signals_reach_it():

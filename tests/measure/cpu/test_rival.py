@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -40,12 +41,12 @@ def runner() -> Iterator[Lasting]:
 
 def processes() -> list[int]:
     """Those of rivals, below this one."""
-    every = psutil.Process().children(recursive=True)
-    return [
-        p.pid
-        for p in every
-        if "tilewright.measure.cpu.rival" in p.cmdline() and "python" in p.name()
-    ]
+    found = []
+    for p in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # which has ended meanwhile, or is a zombie
+            if "tilewright.measure.cpu.rival" in p.cmdline() and "python" in p.name():
+                found.append(p.pid)
+    return found
 
 
 def compare(*candidates, runner: Lasting, **options):

@@ -26,7 +26,8 @@ def test_help_can_be_copied(capsys, command):
     for line in re.findall(r"^ +tilewright (\w+ matmul .*)$", text, re.MULTILINE):
         name, operator, *rest = shlex.split(line.split(">")[0].replace("=*", "=8"))
         assert name in COMMANDS
-        made = workload(operator, **dict(w.split("=", 1) for w in rest if w[0] != "-" and "=" in w))
+        parameters = [word.split("=", 1) for word in rest if re.match(r"\w+=", word)]
+        made = workload(operator, **dict(parameters))
         assert ("epilogue" in line) == (made.matmul.epilogue is not None)
         if made.matmul.epilogue is not None:
             assert made.matmul.epilogue_inputs[0].axes == ("n",)
