@@ -67,14 +67,15 @@ def least_estimate(space: Space) -> float:
 
 def completed(space: Space, partial: Schedule) -> Schedule:
     """Return the schedule with all decisions that ``partial`` has whose others the roofline ranks
-    first.
+    first; ``partial`` itself if it lacks none.
 
     Raises :class:`InputError` for decisions that the space lacks, and if no schedule has them all.
     """
+    if not space.why_not(partial):
+        return partial
     rows = space.completions(partial, np.random.default_rng(0), COMPARED)
     if not len(rows):
-        names = {decision.name for decision in space.templates[partial.template].decisions}
-        if names == set(partial.values):
+        if len(partial.values) == len(space.templates[partial.template].decisions):
             raise InputError(f"schedule is not in the space: {space.why_not(partial)}")
         raise InputError(
             f"no schedule of the space has all of {str(partial)!r:.200}; allowed: fewer of these "
