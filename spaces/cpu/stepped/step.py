@@ -308,13 +308,8 @@ class StepWriter:
 
     def _hoist(self, node: Expression, scope: VectorScope, around: VectorScope) -> None:
         """Let parts of an expression that no inner axis is in be computed before the loop."""
-        if self.view.lane not in node.axes:
-            return
-        if node.axes.isdisjoint(self.view.inner):
-            scope.names[node] = around.text(node)
-        elif not isinstance(node, Read):
-            for child in node.children:
-                self._hoist(child, scope, around)
+        for part in self.view.before_inner(node):
+            scope.names[part] = around.text(part)
 
     def _element(self, stage: Stage, w: int, scope: VectorScope) -> list[str]:
         """Return the lines of an element of a map, or of a term of a reduction; what they are made

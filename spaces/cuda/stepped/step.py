@@ -247,13 +247,8 @@ class StepWriter:
 
     def _hoist(self, node: Expression, scope: Scope, around: Scope) -> None:
         """Let parts of an expression that no inner axis is in be computed before the loop."""
-        if self.view.lane not in node.axes:
-            return
-        if node.axes.isdisjoint(self.view.inner):
-            scope.names[node] = around.text(node)
-        elif not isinstance(node, Read):
-            for child in node.children:
-                self._hoist(child, scope, around)
+        for part in self.view.before_inner(node):
+            scope.names[part] = around.text(part)
 
     def _at_point(
         self, stage: Stage, axes: tuple[str, ...], v: int, scope: Scope, body: list[str]

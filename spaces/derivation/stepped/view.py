@@ -87,6 +87,17 @@ class SteppedView:
         """Return the inner ones of some axes."""
         return tuple(axis for axis in axes if axis in self.inner)
 
+    def before_inner(self, node: Expression) -> Iterator[Expression]:
+        """Yield the largest parts of an expression that lanes differ in and no inner axis is in:
+        they can be computed before loops over such axes."""
+        if self.lane not in node.axes:
+            return
+        if node.axes.isdisjoint(self.inner):
+            yield node
+        elif not isinstance(node, Read):
+            for child in node.children:
+                yield from self.before_inner(child)
+
     def is_before(self, read: Read) -> bool:
         """Tell whether a read is of a stage one step before."""
         found = self.program.stage.get(read.name)
