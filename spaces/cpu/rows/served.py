@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from math import log2, prod
 
 from tilewright.spaces.cpu.vectors import doubles
@@ -24,13 +23,11 @@ ELEMENTS = {"float32": FLOATS, "float64": ("float64", "float32")}
 """The types that elements may have in memory, by the type that they have in registers."""
 MOST_COLUMNS = 2**31 - 1
 
-cached_rows = lru_cache(maxsize=64)(summed_rows_of)
-
 
 def why_no_rows(workload: Workload) -> str | None:
     """Say why a workload has no kernel of rows; return None if it has one."""
     try:
-        rows = cached_rows(workload.program)
+        rows = summed_rows_of(workload.program)
     except InputError as reason:
         return str(reason)
     if rows.is_map:

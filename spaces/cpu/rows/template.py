@@ -29,13 +29,14 @@ from tilewright.spaces.cpu.rows.held import (
 )
 from tilewright.spaces.cpu.rows.prelude import prelude
 from tilewright.spaces.cpu.rows.rules import row_rules
-from tilewright.spaces.cpu.rows.served import cached_rows, row_expressions, why_no_rows
+from tilewright.spaces.cpu.rows.served import row_expressions, why_no_rows
 from tilewright.spaces.cpu.rows.traffic import row_quantities
 from tilewright.spaces.cpu.rows.work import busiest
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.template import CpuTemplate
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
+from tilewright.spaces.derivation.rows.column_sums import summed_rows_of
 from tilewright.spaces.derivation.rows.passes import Pass, expressions
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import Kernel
@@ -63,7 +64,7 @@ class RowsTemplate(CpuTemplate):
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
-        self.rows = cached_rows(self.workload.program)
+        self.rows = summed_rows_of(self.workload.program)
         self.element = dtype(self.workload.accumulator)
         self.lanes = self.cpu.lanes(self.element.bytes)
         self.held = worth_holding(self.rows)

@@ -9,7 +9,7 @@ with an output more, which is added up over all rows instead of being written.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 from tilewright.spaces.derivation.rows.addresses import RowAddress, Span
@@ -37,6 +37,7 @@ class SummedRows(Rows):
         return tuple(sums.get(output.name, output) for output in self.program.outputs)
 
 
+@lru_cache(maxsize=64)
 def summed_rows_of(program: Program) -> SummedRows:
     """Return the program as rows, sums along columns among them; :class:`InputError` says why it is
     none."""
