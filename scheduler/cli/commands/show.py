@@ -81,10 +81,8 @@ def show_command(
     made = without_constants(with_tables_of(made, table))
 
     from tilewright.scheduler.cli.output import put
-    from tilewright.spaces.derivation.facts import describe
-    from tilewright.spaces.numerics.mode import Numerics
     from tilewright.spaces.target import detect_target
-    from tilewright.spaces.workloads.served import served, workload_of
+    from tilewright.spaces.workloads.served import workload_of
 
     machine = detect_target(target, threads)
     workload = workload_of(made)
@@ -93,14 +91,23 @@ def show_command(
 
         put(file_of_schedule(*_in_space(workload, machine, schedule)).rstrip("\n"))
         return
-    put(f"{made}\n\nidentity: {made.digest}")
-    put("\n".join(["", *describe(made).lines, "", f"templates on {machine.summary}:"]))
-    for template, reason in served(made, machine):
-        is_fast = template.numerics_of(workload) is Numerics.FAST
-        serves = "serves it with numerics=fast" if is_fast else "serves it"
-        put(f"  {template.name}: {reason or serves}")
+    put("\n".join(_facts(made, workload, machine)))
     if schedule is not None:
         put("\n".join(["", *_layouts(*_in_space(workload, machine, schedule))]))
+
+
+def _facts(made: Program, workload: Workload, target: Target) -> Iterator[str]:
+    """Yield a program, what is derived from it, and each template with what it says of it."""
+    from tilewright.spaces.derivation.facts import describe
+    from tilewright.spaces.numerics.mode import Numerics
+    from tilewright.spaces.workloads.served import served
+
+    yield from (str(made), "", f"identity: {made.digest}", "", *describe(made).lines, "")
+    yield f"templates on {target.summary}:"
+    for template, reason in served(made, target):
+        is_fast = template.numerics_of(workload) is Numerics.FAST
+        serves = "serves it with numerics=fast" if is_fast else "serves it"
+        yield f"  {template.name}: {reason or serves}"
 
 
 def _in_space(workload: Workload, target: Target, text: str) -> tuple[Space, Schedule]:
