@@ -59,7 +59,7 @@ def test_it_ends_as_a_process_does(text, code):
 
 
 def zombies() -> list[psutil.Process]:
-    """Those below this process."""
+    """List the zombies below this process."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):

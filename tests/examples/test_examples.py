@@ -36,10 +36,10 @@ they show of them is tested by default where it is: measure/cluster, scheduler/t
 WRITES = {"plots": "course.svg", "cost_model": "model.json", "suite": "layers.toml"}
 LONGEST = 85  # lines
 SCRIPT = """\
-import sys, warnings
+import runpy, sys, warnings
 warnings.filterwarnings("error", category=DeprecationWarning, module="__main__")
 del sys.argv[0]
-exec(compile(open(sys.argv[0]).read(), sys.argv[0], "exec"))
+runpy.run_path(sys.argv[0], run_name="__main__")
 """
 """Runs the program of a file, which may use nothing that is to go."""
 
@@ -71,7 +71,7 @@ def run(source: str, folder: Path, name: str) -> subprocess.CompletedProcess[str
 
 
 def programs() -> list[Any]:
-    """Those of which few show what all use, and those that take long."""
+    """Mark programs: few show what all use, and the others are slow, as those that take long."""
     quick = covering(
         (path for path in PROGRAMS if path.stem not in LONG), lambda path: used(path.read_text())
     )

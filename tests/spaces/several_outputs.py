@@ -37,6 +37,20 @@ PROGRAMS = {
         "y[l, i, j] = t[l, i, j] + r[l, i, j]; z[l, i, j] = exp(y[l, i, j] / 9); -> z, t, y"
     ),
 }
+STORE = r"tw_store_most_float32\({} \+ (.*?), .*, left\);"
+ONLY_SUM = r"tw_store_most_float32({} + \1, x, left);"
+BUGS_IN_C = {
+    "the second output is written before its epilogue": (
+        STORE.format("e_y"),
+        ONLY_SUM.format("e_y"),
+    ),
+    "the first output has no bias": (STORE.format("c"), ONLY_SUM.format("c")),
+    "the first output goes to the buffer of the second": (
+        r"\bc = call->buffers\[3\]",
+        "c = call->buffers[4]",
+    ),
+}
+"""Mistakes in C kernels of the slice: a pattern, and what takes the place of its first match."""
 EXTENTS = {"i": 33, "j": 37, "k": 19, "l": 3}
 
 

@@ -158,7 +158,7 @@ class Numbers:
 
     @cached_property
     def _reads(self) -> Sequence[Read]:
-        """What these read of arrays."""
+        """The reads of arrays in these expressions."""
         found = (read for value in self._values.values() for read in value.value_reads)
         return tuple(dict.fromkeys(found))
 

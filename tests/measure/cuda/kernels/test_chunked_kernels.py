@@ -35,7 +35,7 @@ CHUNKED = (
 """The programs whose decays all elements of a state share, and whose scores are sums."""
 
 IN_ONE_SUM = ("linear attention, in one sum", "retention, in one sum")
-"""Those whose scores are sums of terms of the program, and no sums of their own."""
+"""Programs whose scores are sums of terms of the program, and no sums of their own."""
 
 
 def recurrence(name: str, kind: str = HALF, **changes: int) -> Workload:

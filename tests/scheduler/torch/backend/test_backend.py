@@ -282,7 +282,7 @@ def test_inputs_are_changed_in_place_and_outputs_may_be_aliases() -> None:
 
 
 def test_what_is_written_into_a_part_of_an_array_is_right() -> None:
-    """What a kernel writes has no gaps: torch copies it to a column, and to rows that lie apart."""
+    """A kernel writes no gaps: torch copies its result to a column, and to rows that lie apart."""
 
     def model(x: torch.Tensor, w: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
         kept[:, 0].copy_(x.sum(1))
